@@ -1,0 +1,37 @@
+-- +goose Up
+-- One append-only hash chain: hash = SHA-256(previous hash || bytes of record). The columns beside
+-- the record repeat it for search; the record alone is what is proved.
+CREATE TABLE audit_event (
+    sequence       bigint PRIMARY KEY CHECK (sequence >= 1),
+    at             timestamptz NOT NULL,
+    actor_id       uuid,
+    actor_name     text NOT NULL,
+    source_address text NOT NULL DEFAULT '',
+    request_id     text NOT NULL DEFAULT '',
+    action         text NOT NULL,
+    object_kind    text NOT NULL,
+    object_id      text NOT NULL,
+    policy_version bigint,
+    reason         text NOT NULL DEFAULT '',
+    result         text NOT NULL CHECK (result IN ('OK', 'DENIED', 'REFUSED', 'FAILED')),
+    record         text NOT NULL,
+    hash           bytea NOT NULL CHECK (length(hash) = 32)
+);
+CREATE INDEX audit_event_at_idx ON audit_event (at, sequence);
+CREATE INDEX audit_event_actor_idx ON audit_event (actor_name, sequence);
+CREATE INDEX audit_event_action_idx ON audit_event (action, sequence);
+CREATE INDEX audit_event_object_idx ON audit_event (object_kind, object_id, sequence);
+CREATE INDEX audit_event_request_idx ON audit_event (request_id, sequence) WHERE request_id <> '';
+CREATE UNIQUE INDEX audit_event_policy_version_idx ON audit_event (policy_version) WHERE policy_version IS NOT NULL AND action = 'policy.publish';
+CREATE TRIGGER audit_event_is_history BEFORE UPDATE OR DELETE ON audit_event FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+CREATE TRIGGER audit_event_is_kept BEFORE TRUNCATE ON audit_event FOR EACH STATEMENT EXECUTE FUNCTION refuse_rewrite();
+
+CREATE TABLE audit_head (
+    only     boolean PRIMARY KEY DEFAULT true CHECK (only),
+    sequence bigint NOT NULL DEFAULT 0,
+    hash     bytea NOT NULL DEFAULT decode(repeat('00', 32), 'hex')
+);
+INSERT INTO audit_head DEFAULT VALUES;
+
+-- +goose Down
+DROP TABLE audit_head, audit_event;
