@@ -34,7 +34,14 @@ type program struct {
 	major int
 }
 
-func (p program) sibling(name string) string { return filepath.Join(filepath.Dir(p.path), name) }
+// sibling is a program of the same installation. Only here are links followed: redis-server may itself
+// be a link to a program that looks at the name under which it was called.
+func (p program) sibling(name string) string {
+	if real, err := filepath.EvalSymlinks(p.path); err == nil {
+		return filepath.Join(filepath.Dir(real), name)
+	}
+	return filepath.Join(filepath.Dir(p.path), name)
+}
 
 // findPostgres returns the newest server of at least minPostgres, or exactly of major when that is not 0.
 func findPostgres(ctx context.Context, dirs []string, major int) (program, error) {
@@ -100,7 +107,7 @@ func find(ctx context.Context, dirs []string, name string, version *regexp.Regex
 		if err != nil {
 			continue
 		}
-		found = append(found, program{path: real, major: major})
+		found = append(found, program{path: path, major: major})
 	}
 	return found
 }
