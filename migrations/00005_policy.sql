@@ -22,7 +22,7 @@ CREATE TRIGGER policy_version_is_history BEFORE UPDATE OR DELETE ON policy_versi
 CREATE TRIGGER policy_version_is_kept BEFORE TRUNCATE ON policy_version FOR EACH STATEMENT EXECUTE FUNCTION refuse_rewrite();
 
 CREATE TABLE policy_head (
-    only    boolean PRIMARY KEY DEFAULT true CHECK (only),
+    one_row boolean PRIMARY KEY DEFAULT true CHECK (one_row),
     version bigint NOT NULL DEFAULT 0,
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );

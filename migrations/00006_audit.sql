@@ -27,7 +27,7 @@ CREATE TRIGGER audit_event_is_history BEFORE UPDATE OR DELETE ON audit_event FOR
 CREATE TRIGGER audit_event_is_kept BEFORE TRUNCATE ON audit_event FOR EACH STATEMENT EXECUTE FUNCTION refuse_rewrite();
 
 CREATE TABLE audit_head (
-    only     boolean PRIMARY KEY DEFAULT true CHECK (only),
+    one_row  boolean PRIMARY KEY DEFAULT true CHECK (one_row),
     sequence bigint NOT NULL DEFAULT 0,
     hash     bytea NOT NULL DEFAULT decode(repeat('00', 32), 'hex')
 );

@@ -30,7 +30,7 @@ CREATE TABLE access_rule (
 );
 
 CREATE TABLE access_head (
-    only    boolean PRIMARY KEY DEFAULT true CHECK (only),
+    one_row boolean PRIMARY KEY DEFAULT true CHECK (one_row),
     version bigint NOT NULL DEFAULT 0
 );
 INSERT INTO access_head DEFAULT VALUES;

@@ -35,7 +35,7 @@ func run() int {
 	if err != nil {
 		return fail(err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	defer os.RemoveAll(dir)                      //nolint:errcheck // a temporary folder
 	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // the database's account passes through
 		return fail(err)
 	}
