@@ -99,6 +99,8 @@ CREATE UNIQUE INDEX task_attempt_one_live_idx ON task_attempt (task_id, stage)
 CREATE UNIQUE INDEX task_attempt_job_idx ON task_attempt (provider, provider_account, provider_job_id) WHERE provider_job_id IS NOT NULL;
 CREATE INDEX task_attempt_check_idx ON task_attempt (next_check_at)
     WHERE state IN ('SUBMITTING', 'ACCEPTED', 'UNKNOWN', 'LOST');
+CREATE INDEX task_attempt_created_idx ON task_attempt (created_at) WHERE state = 'CREATED';
+COMMENT ON COLUMN task_attempt.check_count IS 'checks since the provider last gave an answer that could be read';
 
 CREATE TABLE resource_reservation (
     reservation_id uuid PRIMARY KEY,

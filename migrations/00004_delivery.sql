@@ -25,10 +25,11 @@ CREATE TABLE provider_callback (
     body            text NOT NULL,
     digest          bytea NOT NULL UNIQUE,
     received_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+    next_try_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
     handled_at      timestamptz,
     outcome         text
 );
-CREATE INDEX provider_callback_open_idx ON provider_callback (received_at) WHERE handled_at IS NULL;
+CREATE INDEX provider_callback_open_idx ON provider_callback (next_try_at) WHERE handled_at IS NULL;
 
 -- Single-runner work: the holder renews, a higher term replaces it. Times are the database's.
 CREATE TABLE lease (
