@@ -1,0 +1,147 @@
+package admit
+
+import (
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"fairlane/control"
+	"fairlane/control/estimate"
+	"fairlane/policy"
+)
+
+// view is a policy version with the index that a submission needs: ten thousand overrides are not
+// walked for each.
+type view struct {
+	doc       *policy.Document
+	version   int64
+	overrides map[uuid.UUID]*policy.TenantOverride
+}
+
+func (v *view) settings(who Principal) (policy.TenantSettings, error) {
+	plan, ok := v.doc.Plan(who.PlanCode)
+	if !ok {
+		return policy.TenantSettings{}, control.Errorf(control.CodeUnavailable, "the plan %s of this tenant is not in policy version %d", who.PlanCode, v.version)
+	}
+	if o, ok := v.overrides[who.TenantID]; ok {
+		return o.Over(plan.Settings), nil
+	}
+	return plan.Settings, nil
+}
+
+// lane routes: the first rule that matches, else the tenant's home lane; then its switch.
+func (v *view) lane(m *policy.Model, s policy.TenantSettings) (*policy.Lane, error) {
+	if !v.doc.Switches.AdmissionOpen {
+		return nil, refuse(PlatformOverloaded, "platform", "", "admission is closed for the whole platform")
+	}
+	code := s.Lane
+	for _, rule := range v.doc.Routing {
+		// Tasks of services carry no mark: only operators and reconcilers set one.
+		if rule.Mark == "" && (rule.ResourceClass == "" || rule.ResourceClass == m.ResourceClass) {
+			code = rule.Lane
+			break
+		}
+	}
+	lane, ok := v.doc.Lane(code)
+	if !ok {
+		return nil, control.Errorf(control.CodeUnavailable, "the lane %s is not in policy version %d", code, v.version)
+	}
+	if !lane.AdmissionOpen {
+		return nil, refuse(ResourceClassDisabled, "lane", code, "admission is closed for lane %s", code)
+	}
+	return lane, nil
+}
+
+// entitled checks that the plan has the model, that the model is offered, and that a task of this
+// size can ever start; it returns the pool group in which it will wait. A task that fits nowhere is
+// refused for good instead of waiting for ever (trap D30).
+func (v *view) entitled(who Principal, m *policy.Model, lane *policy.Lane, s policy.TenantSettings, est estimate.Estimate, now time.Time) (string, error) {
+	plan, _ := v.doc.Plan(who.PlanCode)
+	if plan != nil && len(plan.Models) > 0 && !slices.Contains(plan.Models, m.Code) {
+		return "", refuse(NotEntitled, "model", m.Code, "the plan %s does not include the model %s", plan.Code, m.Code)
+	}
+	if !m.Enabled {
+		return "", refuse(ResourceClassDisabled, "model", m.Code, "the model %s is switched off", m.Code)
+	}
+	if retired(m.RetireOn, now) {
+		no := refuse(ResourceClassDisabled, "model", m.Code, "the model %s was retired on %s", m.Code, m.RetireOn)
+		no.RetryAfter = 0
+		return "", no
+	}
+	if est.SlotUnits > s.MaxRunningUnits {
+		return "", refuse(NotEntitled, "tenant", "", "a task of %d slot units is larger than the %d that this tenant may run", est.SlotUnits, s.MaxRunningUnits).
+			numbers(UnitSlots, s.MaxRunningUnits, 0, est.SlotUnits)
+	}
+	group, largest := v.group(m)
+	if group == "" {
+		return "", refuse(ResourceClassDisabled, "model", m.Code, "no pool serves the model %s", m.Code)
+	}
+	if est.SlotUnits > largest {
+		return "", refuse(ResourceClassDisabled, "model", m.Code, "a task of %d slot units is larger than every pool of the model %s (%d)", est.SlotUnits, m.Code, largest).
+			numbers(UnitSlots, largest, 0, est.SlotUnits)
+	}
+	if !slices.ContainsFunc(lane.Accounts, func(a policy.LaneAccount) bool { return a.PoolGroup == group }) {
+		return "", refuse(ResourceClassDisabled, "lane", lane.Code, "the lane %s may not run in the pool group %s of the model %s", lane.Code, group, m.Code)
+	}
+	return group, nil
+}
+
+// group is the pool group of the first leaf pool of the model, and the largest capacity among those
+// of its pools that lie there. "" when no pool serves the model.
+func (v *view) group(m *policy.Model) (code string, largest int64) {
+	for i := range v.doc.Pools {
+		p := &v.doc.Pools[i]
+		if p.Kind == policy.PoolCapGroup || p.Model != m.Code || (code != "" && p.Group != code) {
+			continue
+		}
+		code, largest = p.Group, max(largest, p.CapacityUnits)
+	}
+	return code, largest
+}
+
+// crowded is the refusal for a lane or a platform without room, nil when both have some.
+func (v *view) crowded(load *Load, lane *policy.Lane, milli int64) *Refusal {
+	in := load.lane(lane.Code)
+	limits := v.doc.Limits
+	switch {
+	case in.Tasks+1 > lane.MaxQueuedTasks:
+		return QueueFull(LaneQueueFull, "lane", lane.Code, UnitTasks, lane.MaxQueuedTasks, in.Tasks, 1)
+	case in.Milli+milli > lane.MaxQueuedUnits*control.Milli:
+		return QueueFull(LaneQueueFull, "lane", lane.Code, UnitFairness, lane.MaxQueuedUnits*control.Milli, in.Milli, milli)
+	case load.Tasks+1 > limits.MaxQueuedTasks:
+		return QueueFull(PlatformOverloaded, "platform", "", UnitTasks, limits.MaxQueuedTasks, load.Tasks, 1)
+	case load.Milli+milli > limits.MaxQueuedUnits*control.Milli:
+		return QueueFull(PlatformOverloaded, "platform", "", UnitFairness, limits.MaxQueuedUnits*control.Milli, load.Milli, milli)
+	}
+	return nil
+}
+
+func (l *Load) lane(code string) *LaneLoad {
+	if in, ok := l.Lanes[code]; ok {
+		return in
+	}
+	return &LaneLoad{}
+}
+
+func (l *Load) tenantTasks(tenant uuid.UUID) int64 {
+	var sum int64
+	for _, in := range l.Lanes {
+		sum += in.Tenants[tenant].Tasks
+	}
+	return sum
+}
+
+// tightest is the smaller of two bounds of which 0 means none.
+func tightest(a, b int64) int64 {
+	if a == 0 || (b != 0 && b < a) {
+		return b
+	}
+	return a
+}
+
+// retired tells whether a model's last day, an ISO date, has passed at now. "" never does.
+func retired(on string, now time.Time) bool {
+	day, err := time.Parse(time.DateOnly, on)
+	return err == nil && !now.Before(day.AddDate(0, 0, 1))
+}
