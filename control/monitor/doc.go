@@ -1,0 +1,7 @@
+// Package monitor folds facts into the snapshots that pages and sockets show: one State, read in
+// bounded queries, and per topic a numbered snapshot of keyed rows with patches between. It changes
+// nothing, decides nothing and knows neither SQL nor HTTP. control/run feeds it, web reads it.
+//
+// Freshness: hints wake a refresh, at most four a second; without hints PostgreSQL is read at a floor.
+// When nobody watches, hints are left to the floor, so that an unwatched platform pays almost nothing.
+package monitor
