@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -70,10 +71,12 @@ type Stores struct {
 // Start starts both stores, or neither. The error is one line that says what to do.
 func Start(ctx context.Context, cfg Config) (*Stores, error) {
 	s := &Stores{}
-	var group errgroup.Group
-	group.Go(func() (err error) { s.Postgres, err = StartPostgres(ctx, cfg); return err })
-	group.Go(func() (err error) { s.Redis, err = StartRedis(ctx, cfg); return err })
-	if err := group.Wait(); err != nil {
+	var group sync.WaitGroup
+	var postgresErr, redisErr error
+	group.Go(func() { s.Postgres, postgresErr = StartPostgres(ctx, cfg) })
+	group.Go(func() { s.Redis, redisErr = StartRedis(ctx, cfg) })
+	group.Wait()
+	if err := both(postgresErr, redisErr); err != nil {
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		return nil, errors.Join(err, s.Stop(stop))
@@ -81,6 +84,17 @@ func Start(ctx context.Context, cfg Config) (*Stores, error) {
 	s.DatabaseURL, s.RedisURL = s.Postgres.URL, s.Redis.URL
 	s.Notes = s.Postgres.Notes
 	return s, nil
+}
+
+// both makes one line of two errors, so that a person installs two missing programs at once.
+func both(first, second error) error {
+	switch {
+	case first == nil:
+		return second
+	case second == nil || errors.Is(first, ErrInUse) || first.Error() == second.Error():
+		return first
+	}
+	return fmt.Errorf("%w; %w", first, second)
 }
 
 // Stop stops what runs and waits for it; when ctx ends it kills. Further calls do nothing.
