@@ -33,6 +33,8 @@ func MigrateTo(ctx context.Context, url string, version int64) (from, to int64, 
 		switch {
 		case version < 0 || version > target:
 			return fmt.Errorf("schema version %d: this program knows 0 to %d", version, target)
+		case version == current:
+			return nil
 		case version < current:
 			_, err := p.DownTo(ctx, version)
 			return err
