@@ -57,6 +57,7 @@ CREATE INDEX idx_task_schedulable ON generation_task
     (queue_class, tenant_id, priority_band, next_eligible_at, enqueue_at) WHERE state = 'QUEUED';
 CREATE INDEX idx_task_backlog ON generation_task (pool_group, task_id) WHERE state = 'QUEUED';
 CREATE INDEX idx_task_oldest ON generation_task (queue_class, queued_since) WHERE state = 'QUEUED';
+CREATE INDEX idx_task_deadline ON generation_task (deadline_at) WHERE state = 'QUEUED' AND deadline_at IS NOT NULL;
 CREATE INDEX idx_task_live ON generation_task (state, updated_at) WHERE state IN ('DISPATCHING', 'SUBMIT_UNKNOWN', 'RUNNING', 'PROVIDER_SUCCEEDED', 'POST_PROCESSING');
 CREATE INDEX idx_task_tenant ON generation_task (tenant_id, task_id DESC);
 CREATE INDEX idx_task_state ON generation_task (state, task_id DESC);
@@ -119,6 +120,7 @@ CREATE TABLE resource_reservation (
     lender_lane    text,
     group_keys     text[] NOT NULL DEFAULT '{}',
     group_shards   integer[] NOT NULL DEFAULT '{}',
+    group_units    bigint[] NOT NULL DEFAULT '{}',
     policy_version bigint NOT NULL,
     lease_until    timestamptz NOT NULL,
     fencing_token  bigint NOT NULL,
@@ -127,11 +129,12 @@ CREATE TABLE resource_reservation (
     UNIQUE (attempt_id, resource_key, shard_no),
     CHECK ((account = 'BORROWED') = (lender_lane IS NOT NULL)),
     CHECK (cardinality(group_keys) = cardinality(group_shards)),
+    CHECK (cardinality(group_keys) = cardinality(group_units)),
     CHECK ((state = 'RELEASED') = (released_at IS NOT NULL))
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX resource_reservation_active_idx ON resource_reservation (resource_key, shard_no) WHERE state = 'ACTIVE';
 CREATE INDEX resource_reservation_lease_idx ON resource_reservation (lease_until) WHERE state = 'ACTIVE';
-COMMENT ON COLUMN resource_reservation.group_keys IS 'cap groups that this row was counted in, each with its shard in group_shards';
+COMMENT ON COLUMN resource_reservation.group_keys IS 'cap groups that this row was counted in, each with its shard in group_shards and its part of the units in group_units; a group that spans shards is named once for each';
 
 CREATE TABLE task_event (
     event_id   uuid PRIMARY KEY,
