@@ -2,6 +2,7 @@ package admit
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"fairlane/control"
@@ -83,13 +84,16 @@ func (r *Refusal) numbers(unit string, limit, have, want int64) *Refusal {
 // QueueFull makes the refusal of a queue cap, in tasks or in fairness milli-units. The store uses it
 // for the caps that only its transaction knows exactly.
 func QueueFull(d Decision, scope, name, unit string, limit, have, want int64) *Refusal {
-	shownLimit, shownHave, shownWant, said := limit, have, want, "tasks"
+	shownLimit, shownHave, shownWant, said := limit, have, want, unit
 	if unit == UnitFairness {
 		shownLimit, shownHave, shownWant, said = limit/control.Milli, (have+999)/control.Milli, (want+999)/control.Milli, "fairness units"
 	}
-	return refuse(d, scope, name, "the queue of this %s holds %d of %d %s, this task adds %d", scope, shownHave, shownLimit, said, shownWant).
+	return refuse(d, scope, name, "this %s has %d of at most %d %s waiting, this task adds %d", scope, shownHave, shownLimit, said, shownWant).
 		numbers(unit, limit, have, want)
 }
+
+// Milli turns fairness units of a limit into milli-units, without overflow.
+func Milli(units int64) int64 { return min(units, math.MaxInt64/(2*control.Milli)) * control.Milli }
 
 // The units of a refusal's numbers.
 const (

@@ -95,7 +95,7 @@ func (g *Gate) submit(ctx context.Context, who Principal, r Request, key string)
 	}
 	// 4. Status of tenant and user.
 	if who.Suspended {
-		return Answer{}, control.Errorf(control.CodeForbidden, "this tenant is suspended: nothing new is accepted, what runs goes on")
+		return Answer{}, TenantIsSuspended()
 	}
 	blocked, err := g.cfg.Store.UserBlocked(ctx, who.TenantID, r.User)
 	if err != nil {
@@ -180,6 +180,16 @@ func Route(model, resolution string) string { return model + "|" + resolution }
 // UserIsBlocked is the refusal of a blocked user.
 func UserIsBlocked() error {
 	return control.Errorf(control.CodeForbidden, "this user is blocked: nothing new is accepted")
+}
+
+// TenantIsSuspended is the refusal of a suspended tenant.
+func TenantIsSuspended() error {
+	return control.Errorf(control.CodeForbidden, "this tenant is suspended: nothing new is accepted, what runs goes on")
+}
+
+// TooManyUsers is the refusal of a user that would be one more than a tenant may have.
+func TooManyUsers() error {
+	return control.Errorf(control.CodeForbidden, "this user is new, and the tenant has %d already, the most there may be", MaxUsersPerTenant)
 }
 
 func replay(s StoredAnswer, hash []byte) (Answer, error) {

@@ -107,12 +107,12 @@ func (v *view) crowded(load *Load, lane *policy.Lane, milli int64) *Refusal {
 	switch {
 	case in.Tasks+1 > lane.MaxQueuedTasks:
 		return QueueFull(LaneQueueFull, "lane", lane.Code, UnitTasks, lane.MaxQueuedTasks, in.Tasks, 1)
-	case in.Milli+milli > lane.MaxQueuedUnits*control.Milli:
-		return QueueFull(LaneQueueFull, "lane", lane.Code, UnitFairness, lane.MaxQueuedUnits*control.Milli, in.Milli, milli)
+	case in.Milli+milli > Milli(lane.MaxQueuedUnits):
+		return QueueFull(LaneQueueFull, "lane", lane.Code, UnitFairness, Milli(lane.MaxQueuedUnits), in.Milli, milli)
 	case load.Tasks+1 > limits.MaxQueuedTasks:
 		return QueueFull(PlatformOverloaded, "platform", "", UnitTasks, limits.MaxQueuedTasks, load.Tasks, 1)
-	case load.Milli+milli > limits.MaxQueuedUnits*control.Milli:
-		return QueueFull(PlatformOverloaded, "platform", "", UnitFairness, limits.MaxQueuedUnits*control.Milli, load.Milli, milli)
+	case load.Milli+milli > Milli(limits.MaxQueuedUnits):
+		return QueueFull(PlatformOverloaded, "platform", "", UnitFairness, Milli(limits.MaxQueuedUnits), load.Milli, milli)
 	}
 	return nil
 }
