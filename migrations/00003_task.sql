@@ -57,6 +57,7 @@ CREATE INDEX idx_task_schedulable ON generation_task
     (queue_class, tenant_id, priority_band, next_eligible_at, enqueue_at) WHERE state = 'QUEUED';
 CREATE INDEX idx_task_backlog ON generation_task (pool_group, task_id) WHERE state = 'QUEUED';
 CREATE INDEX idx_task_oldest ON generation_task (queue_class, queued_since) WHERE state = 'QUEUED';
+CREATE INDEX idx_task_tenant_oldest ON generation_task (tenant_id, queued_since) WHERE state = 'QUEUED';
 CREATE INDEX idx_task_deadline ON generation_task (deadline_at) WHERE state = 'QUEUED' AND deadline_at IS NOT NULL;
 CREATE INDEX idx_task_live ON generation_task (state, updated_at) WHERE state IN ('DISPATCHING', 'SUBMIT_UNKNOWN', 'RUNNING', 'PROVIDER_SUCCEEDED', 'POST_PROCESSING');
 CREATE INDEX idx_task_tenant ON generation_task (tenant_id, task_id DESC);
@@ -97,11 +98,13 @@ CREATE TABLE task_attempt (
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 CREATE UNIQUE INDEX task_attempt_one_live_idx ON task_attempt (task_id, stage)
     WHERE state IN ('CREATED', 'SUBMITTING', 'ACCEPTED', 'UNKNOWN', 'LOST');
-CREATE UNIQUE INDEX task_attempt_job_idx ON task_attempt (provider, provider_account, provider_job_id) WHERE provider_job_id IS NOT NULL;
+CREATE UNIQUE INDEX task_attempt_job_idx ON task_attempt (provider, provider_job_id, provider_account) WHERE provider_job_id IS NOT NULL;
 CREATE INDEX task_attempt_check_idx ON task_attempt (next_check_at)
     WHERE state IN ('SUBMITTING', 'ACCEPTED', 'UNKNOWN', 'LOST');
 CREATE INDEX task_attempt_created_idx ON task_attempt (created_at) WHERE state = 'CREATED';
 COMMENT ON COLUMN task_attempt.check_count IS 'checks since the provider last gave an answer that could be read';
+
+CREATE INDEX task_attempt_unknown_idx ON task_attempt (resource_key) WHERE state IN ('UNKNOWN', 'LOST');
 
 CREATE TABLE resource_reservation (
     reservation_id uuid PRIMARY KEY,

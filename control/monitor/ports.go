@@ -55,7 +55,6 @@ type QueueUse struct {
 	QueuedTasks, QueuedMilli   int64
 	RunningTasks, RunningUnits int64
 	OldestAt                   time.Time // zero: nothing waits
-	OldestTenant               string
 }
 
 // TenantUse is a tenant's use of one lane.

@@ -46,8 +46,7 @@ type Overview struct {
 	QueuedMilli       int64      `json:"queued_milli"` // fairness milli-units
 	OldestAt          time.Time  `json:"oldest_at,omitzero"`
 	OldestLane        string     `json:"oldest_lane"`
-	OldestTenant      string     `json:"oldest_tenant"` // code
-	Running           int64      `json:"running"`       // tasks
+	Running           int64      `json:"running"` // tasks
 	StartsPerMinute   int64      `json:"starts_per_minute"`
 	Succeeded         int64      `json:"succeeded"` // tasks that ended within RecentWindow
 	Failed            int64      `json:"failed"`
@@ -155,11 +154,10 @@ type TenantSum struct {
 
 // QueueRow is what waits for one lane.
 type QueueRow struct {
-	Lane         string    `json:"lane"`
-	Tasks        int64     `json:"tasks"`
-	Milli        int64     `json:"milli"`
-	OldestAt     time.Time `json:"oldest_at,omitzero"`
-	OldestTenant string    `json:"oldest_tenant"`
+	Lane     string    `json:"lane"`
+	Tasks    int64     `json:"tasks"`
+	Milli    int64     `json:"milli"`
+	OldestAt time.Time `json:"oldest_at,omitzero"`
 }
 
 // HealthRow is one part of the machine. Its Code and Kind name messages of the catalogue.

@@ -70,20 +70,18 @@ func (s *State) foldCapacity(c Capacity, doc *policy.Document, active int64, at 
 	}
 	o.Used = o.Own + o.Common + o.Borrowed
 	o.Free, o.Over = max(o.Capacity-o.Used, 0), max(o.Used-o.Capacity, 0)
-	tenants := map[string]string{}
 	for _, q := range c.Queues {
 		l := lanes.row(q.Lane)
 		l.QueuedTasks, l.QueuedMilli, l.Running, l.OldestAt = q.QueuedTasks, q.QueuedMilli, q.RunningTasks, q.OldestAt
-		tenants[q.Lane] = q.OldestTenant
 		o.QueuedTasks, o.QueuedMilli, o.Running = o.QueuedTasks+q.QueuedTasks, o.QueuedMilli+q.QueuedMilli, o.Running+q.RunningTasks
 		if !q.OldestAt.IsZero() && (o.OldestAt.IsZero() || q.OldestAt.Before(o.OldestAt)) {
-			o.OldestAt, o.OldestLane, o.OldestTenant = q.OldestAt, q.Lane, q.OldestTenant
+			o.OldestAt, o.OldestLane = q.OldestAt, q.Lane
 		}
 	}
 	s.Lanes = lanes.list()
 	s.Queue = make([]QueueRow, 0, len(s.Lanes))
 	for _, l := range s.Lanes {
-		s.Queue = append(s.Queue, QueueRow{Lane: l.Lane, Tasks: l.QueuedTasks, Milli: l.QueuedMilli, OldestAt: l.OldestAt, OldestTenant: tenants[l.Lane]})
+		s.Queue = append(s.Queue, QueueRow{Lane: l.Lane, Tasks: l.QueuedTasks, Milli: l.QueuedMilli, OldestAt: l.OldestAt})
 		if l.Paused {
 			o.PausedLanes = append(o.PausedLanes, l.Lane)
 		}
