@@ -22,6 +22,7 @@ CREATE TABLE provider_callback (
     attempt_id      uuid,
     provider_job_id text,
     signature       text NOT NULL CHECK (signature IN ('VALID', 'NONE')),
+    event           jsonb NOT NULL DEFAULT '{}',
     body            text NOT NULL,
     digest          bytea NOT NULL UNIQUE,
     received_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -29,6 +30,7 @@ CREATE TABLE provider_callback (
     handled_at      timestamptz,
     outcome         text
 );
+COMMENT ON COLUMN provider_callback.event IS 'what the adapter read in the body, while its signature could be checked';
 CREATE INDEX provider_callback_open_idx ON provider_callback (next_try_at) WHERE handled_at IS NULL;
 
 -- Single-runner work: the holder renews, a higher term replaces it. Times are the database's.
