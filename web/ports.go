@@ -1,0 +1,31 @@
+package web
+
+import (
+	"context"
+	"time"
+)
+
+// Condition is what every page says about the platform: the policy in force in this process, the newest
+// one published, and what is switched off, paused or degraded.
+type Condition struct {
+	InForce           int64
+	Wanted            int64
+	AdmissionClosed   bool
+	SchedulingStopped bool
+	PausedLanes       []string
+	ClosedLanes       []string
+	PausedPools       []string
+	Degraded          []Mode
+}
+
+// Mode is a degraded mode; Name is a word of the catalogue's family "mode".
+type Mode struct {
+	Name  string
+	Since time.Time
+}
+
+// Conditions tells the condition of the platform. It is asked on every page and every two seconds by every
+// open one, so it answers from memory.
+type Conditions interface {
+	Condition(ctx context.Context) (Condition, error)
+}
