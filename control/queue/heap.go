@@ -1,0 +1,116 @@
+package queue
+
+// Binary heaps over numbers whose places are written back, so that any element can be taken out.
+
+func (m *Memory) upTask(h []int32, i int) {
+	for i > 0 {
+		p := (i - 1) / 2
+		if !m.before(h[i], h[p]) {
+			return
+		}
+		h[i], h[p] = h[p], h[i]
+		m.tasks[h[i]].at, m.tasks[h[p]].at = int32(i), int32(p)
+		i = p
+	}
+}
+
+func (m *Memory) downTask(h []int32, i int) {
+	for {
+		c := 2*i + 1
+		if c >= len(h) {
+			return
+		}
+		if c+1 < len(h) && m.before(h[c+1], h[c]) {
+			c++
+		}
+		if !m.before(h[c], h[i]) {
+			return
+		}
+		h[i], h[c] = h[c], h[i]
+		m.tasks[h[i]].at, m.tasks[h[c]].at = int32(i), int32(c)
+		i = c
+	}
+}
+
+func (m *Memory) lineBefore(a, b int32) bool { return m.before(m.lines[a].heap[0], m.lines[b].heap[0]) }
+
+func (m *Memory) upLine(h []int32, i int) {
+	for i > 0 {
+		p := (i - 1) / 2
+		if !m.lineBefore(h[i], h[p]) {
+			return
+		}
+		h[i], h[p] = h[p], h[i]
+		m.lines[h[i]].at, m.lines[h[p]].at = int32(i), int32(p)
+		i = p
+	}
+}
+
+func (m *Memory) downLine(h []int32, i int) {
+	for {
+		c := 2*i + 1
+		if c >= len(h) {
+			return
+		}
+		if c+1 < len(h) && m.lineBefore(h[c+1], h[c]) {
+			c++
+		}
+		if !m.lineBefore(h[c], h[i]) {
+			return
+		}
+		h[i], h[c] = h[c], h[i]
+		m.lines[h[i]].at, m.lines[h[c]].at = int32(i), int32(c)
+		i = c
+	}
+}
+
+func (m *Memory) upDelayed(i int) {
+	h := m.delayed
+	for i > 0 {
+		p := (i - 1) / 2
+		if m.tasks[h[i]].eligible >= m.tasks[h[p]].eligible {
+			return
+		}
+		h[i], h[p] = h[p], h[i]
+		m.tasks[h[i]].at, m.tasks[h[p]].at = int32(i), int32(p)
+		i = p
+	}
+}
+
+func (m *Memory) downDelayed(i int) {
+	h := m.delayed
+	for {
+		c := 2*i + 1
+		if c >= len(h) {
+			return
+		}
+		if c+1 < len(h) && m.tasks[h[c+1]].eligible < m.tasks[h[c]].eligible {
+			c++
+		}
+		if m.tasks[h[c]].eligible >= m.tasks[h[i]].eligible {
+			return
+		}
+		h[i], h[c] = h[c], h[i]
+		m.tasks[h[i]].at, m.tasks[h[c]].at = int32(i), int32(c)
+		i = c
+	}
+}
+
+func (m *Memory) pushDelayed(ref int32) {
+	m.delayed = append(m.delayed, ref)
+	i := len(m.delayed) - 1
+	m.tasks[ref].at = int32(i)
+	m.upDelayed(i)
+}
+
+func (m *Memory) popDelayed(ref int32) {
+	i, last := int(m.tasks[ref].at), len(m.delayed)-1
+	m.delayed[i] = m.delayed[last]
+	m.tasks[m.delayed[i]].at = int32(i)
+	m.delayed = m.delayed[:last]
+	if i < last {
+		m.upDelayed(i)
+		m.downDelayed(i)
+	}
+	m.tasks[ref].at = -1
+}
