@@ -58,14 +58,7 @@ func (a account) reaches(ctx context.Context, dir, test string) bool {
 	return cmd.Run() == nil
 }
 
-// ownDir makes a folder that only the account may enter.
-func (a account) ownDir(path string) error {
-	if err := os.Mkdir(path, 0o700); err != nil {
-		return err
-	}
-	return a.take(path)
-}
-
+// take gives a file or folder to the account.
 func (a account) take(path string) error {
 	if a.credential == nil {
 		return nil

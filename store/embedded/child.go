@@ -74,7 +74,7 @@ func (c *child) awaitReady(ctx context.Context, timeout time.Duration, logPath s
 	for {
 		select {
 		case <-c.done:
-			return fmt.Errorf("%s ended while starting (%v): %s", c.name, c.err, lastLine(logPath))
+			return fmt.Errorf("%s ended while starting (%s): %s", c.name, c.cmd.ProcessState, lastLine(logPath))
 		case <-ctx.Done():
 			return fmt.Errorf("%s: %w: %s", c.name, context.Cause(ctx), lastLine(logPath))
 		case <-tick.C:
