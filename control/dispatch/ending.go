@@ -38,6 +38,7 @@ type Ended struct {
 	PoolGroup string
 	TaskState control.TaskState // after the transaction
 	Applied   bool              // false: the attempt had ended before, or the fence is stale; nothing changed
+	Why       control.Code      // why not applied: CodeConflict (ended before), CodeFenced, CodeIllegalMove, CodeNotFound; else ""
 }
 
 // Ender ends many attempts in one transaction: attempts, tasks, reservations, every counter, task

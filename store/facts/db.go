@@ -87,13 +87,8 @@ func (db *DB) Tx(ctx context.Context, fn func(pgx.Tx) error) error {
 }
 
 func (db *DB) once(ctx context.Context, fn func(pgx.Tx) error) error {
-	acquire, cancel := context.WithTimeout(ctx, acquireTimeout)
-	conn, err := db.pool.Acquire(acquire)
-	cancel()
+	conn, err := db.acquire(ctx)
 	if err != nil {
-		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-			return &control.Error{Code: control.CodeUnavailable, Message: "no database connection was free in time"}
-		}
 		return err
 	}
 	defer conn.Release()
@@ -111,6 +106,27 @@ func (db *DB) once(ctx context.Context, fn func(pgx.Tx) error) error {
 		return err
 	}
 	return tx.Commit(ctx)
+}
+
+// acquire waits at most acquireTimeout for a free connection.
+func (db *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	limited, cancel := context.WithTimeout(ctx, acquireTimeout)
+	defer cancel()
+	conn, err := db.pool.Acquire(limited)
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		return nil, &control.Error{Code: control.CodeUnavailable, Message: "no database connection was free in time"}
+	}
+	return conn, err
+}
+
+// pipeline runs statements that only read, in one round trip.
+func (db *DB) pipeline(ctx context.Context, b *pgx.Batch) error {
+	conn, err := db.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return conn.SendBatch(ctx, b).Close()
 }
 
 func retryable(err error) bool {
