@@ -71,7 +71,8 @@ func checkKey(key string) error {
 }
 
 // Printable tells whether s is text without control characters; lines allows tab and line ends.
-// Directional overrides are refused as well: they make a name read as another.
+// Directional overrides are refused as well: they make a name read as another. So is the replacement
+// character: it is what half a surrogate pair has become.
 func Printable(s string, lines bool) bool {
 	if !utf8.ValidString(s) {
 		return false
@@ -80,7 +81,7 @@ func Printable(s string, lines bool) bool {
 		if lines && (c == '\n' || c == '\r' || c == '\t') {
 			continue
 		}
-		if unicode.IsControl(c) || c == '\u2028' || c == '\u2029' || (c >= '\u202a' && c <= '\u202e') || (c >= '\u2066' && c <= '\u2069') {
+		if unicode.IsControl(c) || c == utf8.RuneError || c == '\u2028' || c == '\u2029' || (c >= '\u202a' && c <= '\u202e') || (c >= '\u2066' && c <= '\u2069') {
 			return false
 		}
 	}

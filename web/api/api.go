@@ -1,0 +1,104 @@
+package api
+
+import (
+	_ "embed"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"fairlane/control"
+	"fairlane/control/admit"
+	"fairlane/policy/access"
+)
+
+// Spec is the OpenAPI 3.1 description that is served and tested against.
+//
+//go:embed openapi.yaml
+var Spec []byte
+
+// defaultMaxBody is the largest body in bytes where the configuration names none.
+const defaultMaxBody = 1 << 20
+
+// Config is what the API is made of.
+type Config struct {
+	Tokens  Tokens
+	Gate    Gate
+	Tasks   Tasks
+	Cancel  Canceler
+	MaxBody int64 // bytes; 1 MiB where 0
+	Log     *slog.Logger
+}
+
+// API holds the handlers.
+type API struct{ cfg Config }
+
+// New makes the API.
+func New(cfg Config) *API {
+	if cfg.MaxBody <= 0 {
+		cfg.MaxBody = defaultMaxBody
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return &API{cfg: cfg}
+}
+
+// Handlers are the handlers by the names of the route table. All but api.openapi expect Authenticate
+// to have run.
+func (a *API) Handlers() map[string]gin.HandlerFunc {
+	return map[string]gin.HandlerFunc{
+		"api.openapi":     a.openapi,
+		"api.task.create": a.create,
+		"api.task.list":   a.list,
+		"api.task.get":    a.get,
+		"api.task.cancel": a.cancel,
+	}
+}
+
+const principalKey = "fairlane.principal"
+
+// Authenticate is the way in for tokens: it puts the principal into the request or answers 401.
+func (a *API) Authenticate() gin.HandlerFunc {
+	return func(c *gin.Context) {
+		scheme, secret, _ := strings.Cut(c.GetHeader("Authorization"), " ")
+		if !strings.EqualFold(scheme, "Bearer") || len(c.Request.Header.Values("Authorization")) != 1 {
+			a.problem(c, control.Errorf(control.CodeUnauthorized, "send one header Authorization: Bearer flt_…"))
+			return
+		}
+		who, err := a.cfg.Tokens.Principal(c.Request.Context(), strings.TrimSpace(secret))
+		if err != nil {
+			a.problem(c, err)
+			return
+		}
+		c.Set(principalKey, who)
+		ctx := c.Request.Context()
+		c.Request = c.Request.WithContext(access.WithActor(ctx, actorOf(c, who, "")))
+	}
+}
+
+// principal returns who asks; a route that forgot Authenticate answers 401 and false.
+func (a *API) principal(c *gin.Context) (admit.Principal, bool) {
+	if who, ok := c.Value(principalKey).(admit.Principal); ok {
+		return who, true
+	}
+	a.problem(c, control.Errorf(control.CodeUnauthorized, "no token was checked for this request"))
+	return admit.Principal{}, false
+}
+
+// actorOf names the token, and the user on whose behalf it acts, for histories and logs. The address is
+// the peer's as the engine saw it (trap D68).
+func actorOf(c *gin.Context, who admit.Principal, user string) control.Actor {
+	actor := access.ActorOf(c.Request.Context())
+	actor.ID, actor.Name = who.TokenID, "token:"+who.TokenName
+	if user != "" {
+		actor.Name += " user:" + user
+	}
+	return actor
+}
+
+func (a *API) openapi(c *gin.Context) {
+	c.Header("Cache-Control", "public, max-age=300")
+	c.Data(http.StatusOK, "application/yaml", Spec)
+}
