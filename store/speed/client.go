@@ -1,0 +1,40 @@
+package speed
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Client is one connection pool to Redis.
+type Client struct {
+	rdb *redis.Client
+}
+
+// Open prepares a client for the Redis at url (redis://, rediss://, unix://). It does not connect: Redis
+// may come later, and may go. Commands are never sent twice by themselves: a lost answer does not tell
+// whether a script has run (D34).
+func Open(url string) (*Client, error) {
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, fmt.Errorf("redis url: %s", strings.TrimPrefix(err.Error(), "redis: "))
+	}
+	options.MaxRetries = -1
+	options.DialTimeout = 2 * time.Second
+	options.ReadTimeout = 2 * time.Second
+	options.WriteTimeout = 2 * time.Second
+	options.PoolTimeout = 2 * time.Second
+	options.PoolSize = 16
+	options.ClientName = "fairlane"
+	options.DialerRetries = 1
+	return &Client{rdb: redis.NewClient(options)}, nil
+}
+
+// Ping tells whether Redis answers.
+func (c *Client) Ping(ctx context.Context) error { return c.rdb.Ping(ctx).Err() }
+
+// Close closes all connections.
+func (c *Client) Close() error { return c.rdb.Close() }
