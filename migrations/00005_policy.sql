@@ -10,14 +10,15 @@ CREATE TABLE policy_version (
     version       bigint PRIMARY KEY CHECK (version >= 1),
     base_version  bigint NOT NULL CHECK (base_version = version - 1),
     schema        integer NOT NULL,
-    document      jsonb NOT NULL,
-    digest        bytea NOT NULL,
+    document      text NOT NULL CHECK (document::jsonb IS NOT NULL),
+    digest        bytea NOT NULL CHECK (digest = sha256(convert_to(document, 'UTF8'))),
     reason        text NOT NULL CHECK (length(btrim(reason)) > 0),
     actor_id      uuid,
     actor_name    text NOT NULL,
     restored_from bigint REFERENCES policy_version,
     created_at    timestamptz NOT NULL DEFAULT clock_timestamp()
 );
+COMMENT ON COLUMN policy_version.document IS 'the canonical JSON text byte for byte, since its digest is of these bytes; jsonb would rewrite it';
 CREATE TRIGGER policy_version_is_history BEFORE UPDATE OR DELETE ON policy_version FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 CREATE TRIGGER policy_version_is_kept BEFORE TRUNCATE ON policy_version FOR EACH STATEMENT EXECUTE FUNCTION refuse_rewrite();
 

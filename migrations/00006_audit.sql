@@ -14,6 +14,7 @@ CREATE TABLE audit_event (
     policy_version bigint,
     reason         text NOT NULL DEFAULT '',
     result         text NOT NULL CHECK (result IN ('OK', 'DENIED', 'REFUSED', 'FAILED')),
+    terms          text[] NOT NULL DEFAULT '{}',
     record         text NOT NULL,
     hash           bytea NOT NULL CHECK (length(hash) = 32)
 );
@@ -21,6 +22,9 @@ CREATE INDEX audit_event_at_idx ON audit_event (at, sequence);
 CREATE INDEX audit_event_actor_idx ON audit_event (actor_name, sequence);
 CREATE INDEX audit_event_action_idx ON audit_event (action, sequence);
 CREATE INDEX audit_event_object_idx ON audit_event (object_kind, object_id, sequence);
+CREATE INDEX audit_event_result_idx ON audit_event (result, sequence) WHERE result <> 'OK';
+CREATE INDEX audit_event_terms_idx ON audit_event USING gin (terms) WITH (fastupdate = off);
+COMMENT ON COLUMN audit_event.terms IS 'words and Han bigrams of the reason, and every object and field that the event touched';
 CREATE INDEX audit_event_request_idx ON audit_event (request_id, sequence) WHERE request_id <> '';
 CREATE UNIQUE INDEX audit_event_policy_version_idx ON audit_event (policy_version) WHERE policy_version IS NOT NULL AND action = 'policy.publish';
 CREATE TRIGGER audit_event_is_history BEFORE UPDATE OR DELETE ON audit_event FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
@@ -29,8 +33,10 @@ CREATE TRIGGER audit_event_is_kept BEFORE TRUNCATE ON audit_event FOR EACH STATE
 CREATE TABLE audit_head (
     one_row  boolean PRIMARY KEY DEFAULT true CHECK (one_row),
     sequence bigint NOT NULL DEFAULT 0,
-    hash     bytea NOT NULL DEFAULT decode(repeat('00', 32), 'hex')
+    hash     bytea NOT NULL DEFAULT decode(repeat('00', 32), 'hex'),
+    at       timestamptz NOT NULL DEFAULT '-infinity'
 );
+COMMENT ON COLUMN audit_head.at IS 'time of the last event: the next one is never earlier, so that times rise with sequences';
 INSERT INTO audit_head DEFAULT VALUES;
 
 -- +goose Down
