@@ -12,7 +12,6 @@ import (
 
 	"fairlane/control"
 	"fairlane/control/estimate"
-	"fairlane/policy"
 )
 
 // Config is what a gate is made of.
@@ -216,17 +215,14 @@ func (r Request) parameters() (json.RawMessage, error) {
 }
 
 func (g *Gate) inForce() (*view, error) {
-	doc, version := g.cfg.Policies.InForce()
-	if doc == nil {
+	version := g.cfg.Policies.Current()
+	if version == nil {
 		return nil, control.Errorf(control.CodeUnavailable, "no policy is in force yet")
 	}
-	if v := g.view.Load(); v != nil && v.doc == doc {
-		return v, nil
+	v := g.view.Load()
+	if v == nil || v.version != version.Number {
+		v = newView(version)
+		g.view.Store(v)
 	}
-	v := &view{doc: doc, version: version, overrides: make(map[uuid.UUID]*policy.TenantOverride, len(doc.Tenants))}
-	for i := range doc.Tenants {
-		v.overrides[doc.Tenants[i].TenantID] = &doc.Tenants[i]
-	}
-	g.view.Store(v)
 	return v, nil
 }

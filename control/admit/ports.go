@@ -11,9 +11,9 @@ import (
 	"fairlane/policy"
 )
 
-// Policies gives the policy in force; the document is not to be changed.
+// Policies gives the policy in force; nil before the first.
 type Policies interface {
-	InForce() (doc *policy.Document, version int64)
+	Current() *policy.Version
 }
 
 // Store keeps tasks, the answers of idempotency keys and the users.

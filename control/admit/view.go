@@ -11,12 +11,53 @@ import (
 	"fairlane/policy"
 )
 
-// view is a policy version with the index that a submission needs: ten thousand overrides are not
-// walked for each.
+// view is a policy version with the indexes that a submission needs: ten thousand overrides, and the
+// pools of a model, are not walked for each.
 type view struct {
 	doc       *policy.Document
 	version   int64
 	overrides map[uuid.UUID]*policy.TenantOverride
+	places    map[string]place // by model
+	groups    map[string]groupUnits
+}
+
+// place is where tasks of a model wait, and the largest of them that its pools can ever take.
+type place struct {
+	group   string
+	largest int64 // slot units
+}
+
+// groupUnits is what the lanes of a pool group share, in slot units.
+type groupUnits struct{ capacity, common int64 }
+
+func newView(version *policy.Version) *view {
+	doc := version.Document
+	v := &view{
+		doc: doc, version: version.Number, overrides: make(map[uuid.UUID]*policy.TenantOverride, len(doc.Tenants)),
+		places: make(map[string]place), groups: make(map[string]groupUnits),
+	}
+	for i := range doc.Tenants {
+		v.overrides[doc.Tenants[i].TenantID] = &doc.Tenants[i]
+	}
+	for i := range doc.Pools {
+		p := &doc.Pools[i]
+		at, found := v.places[p.Model]
+		if p.Kind != policy.PoolProvider || (found && at.group != p.Group) {
+			continue // a task waits in one group: that of its model's first pool
+		}
+		room := p.CapacityUnits
+		for _, key := range doc.CapGroups(p.Key) {
+			if g, ok := doc.Pool(key); ok {
+				room = min(room, g.CapacityUnits)
+			}
+		}
+		v.places[p.Model] = place{group: p.Group, largest: max(at.largest, room)}
+	}
+	for _, g := range doc.PoolGroups {
+		capacity := doc.GroupCapacity(g.Code)
+		v.groups[g.Code] = groupUnits{capacity: capacity, common: max(capacity-doc.GroupReserved(g.Code), 0)}
+	}
+	return v
 }
 
 func (v *view) settings(who Principal) (policy.TenantSettings, error) {
@@ -73,31 +114,18 @@ func (v *view) entitled(who Principal, m *policy.Model, lane *policy.Lane, s pol
 		return "", refuse(NotEntitled, "tenant", "", "a task of %d slot units is larger than the %d that this tenant may run", est.SlotUnits, s.MaxRunningUnits).
 			numbers(UnitSlots, s.MaxRunningUnits, 0, est.SlotUnits)
 	}
-	group, largest := v.group(m)
-	if group == "" {
+	at, ok := v.places[m.Code]
+	if !ok {
 		return "", refuse(ResourceClassDisabled, "model", m.Code, "no pool serves the model %s", m.Code)
 	}
-	if est.SlotUnits > largest {
-		return "", refuse(ResourceClassDisabled, "model", m.Code, "a task of %d slot units is larger than every pool of the model %s (%d)", est.SlotUnits, m.Code, largest).
-			numbers(UnitSlots, largest, 0, est.SlotUnits)
+	if est.SlotUnits > at.largest {
+		return "", refuse(ResourceClassDisabled, "model", m.Code, "a task of %d slot units is larger than every pool of the model %s (%d)", est.SlotUnits, m.Code, at.largest).
+			numbers(UnitSlots, at.largest, 0, est.SlotUnits)
 	}
-	if !slices.ContainsFunc(lane.Accounts, func(a policy.LaneAccount) bool { return a.PoolGroup == group }) {
-		return "", refuse(ResourceClassDisabled, "lane", lane.Code, "the lane %s may not run in the pool group %s of the model %s", lane.Code, group, m.Code)
+	if !slices.ContainsFunc(lane.Accounts, func(a policy.LaneAccount) bool { return a.PoolGroup == at.group }) {
+		return "", refuse(ResourceClassDisabled, "lane", lane.Code, "the lane %s may not run in the pool group %s of the model %s", lane.Code, at.group, m.Code)
 	}
-	return group, nil
-}
-
-// group is the pool group of the first leaf pool of the model, and the largest capacity among those
-// of its pools that lie there. "" when no pool serves the model.
-func (v *view) group(m *policy.Model) (code string, largest int64) {
-	for i := range v.doc.Pools {
-		p := &v.doc.Pools[i]
-		if p.Kind == policy.PoolCapGroup || p.Model != m.Code || (code != "" && p.Group != code) {
-			continue
-		}
-		code, largest = p.Group, max(largest, p.CapacityUnits)
-	}
-	return code, largest
+	return at.group, nil
 }
 
 // crowded is the refusal for a lane or a platform without room, nil when both have some.

@@ -52,25 +52,13 @@ func (v *view) wait(load *Load, tenant uuid.UUID, weight int64, lane *policy.Lan
 // capacity is the slot units that the lane can count on in the group: its own, and its share by
 // weight of what is common, among the lanes that have something queued.
 func (v *view) capacity(load *Load, lane *policy.Lane, group string) float64 {
-	var leaves int64
-	for i := range v.doc.Pools {
-		if p := &v.doc.Pools[i]; p.Group == group && p.Kind != policy.PoolCapGroup && !p.Paused {
-			leaves += p.CapacityUnits
-		}
-	}
-	for _, g := range v.doc.PoolGroups {
-		if g.Code == group && g.CapacityUnits > 0 {
-			leaves = min(leaves, g.CapacityUnits)
-		}
-	}
-	var own, reserved, weights int64
+	var own, weights int64
 	for i := range v.doc.Lanes {
 		l := &v.doc.Lanes[i]
 		for _, a := range l.Accounts {
 			if a.PoolGroup != group {
 				continue
 			}
-			reserved += a.ReservedUnits
 			if l.Code == lane.Code {
 				own = a.ReservedUnits
 			}
@@ -79,11 +67,8 @@ func (v *view) capacity(load *Load, lane *policy.Lane, group string) float64 {
 			}
 		}
 	}
-	common := max(leaves-reserved, 0)
-	if weights == 0 {
-		return float64(min(own, leaves))
-	}
-	return float64(min(own, leaves)) + float64(common)*float64(lane.Weight)/float64(weights)
+	units := v.groups[group]
+	return float64(min(own, units.capacity)) + float64(units.common)*float64(lane.Weight)/float64(max(weights, 1))
 }
 
 // tooLong refuses when the expected wait is above the bound in seconds; 0 is no bound.

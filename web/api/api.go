@@ -1,10 +1,12 @@
 package api
 
 import (
+	"context"
 	_ "embed"
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -67,7 +69,9 @@ func (a *API) Authenticate() gin.HandlerFunc {
 			a.problem(c, control.Errorf(control.CodeUnauthorized, "send one header Authorization: Bearer flt_…"))
 			return
 		}
-		who, err := a.cfg.Tokens.Principal(c.Request.Context(), strings.TrimSpace(secret))
+		limited, cancel := bounded(c)
+		defer cancel()
+		who, err := a.cfg.Tokens.Principal(limited, strings.TrimSpace(secret))
 		if err != nil {
 			a.problem(c, err)
 			return
@@ -85,6 +89,13 @@ func (a *API) principal(c *gin.Context) (admit.Principal, bool) {
 	}
 	a.problem(c, control.Errorf(control.CodeUnauthorized, "no token was checked for this request"))
 	return admit.Principal{}, false
+}
+
+// answerTime bounds what a request may wait for; after it the client is told to come back.
+const answerTime = 15 * time.Second
+
+func bounded(c *gin.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(c.Request.Context(), answerTime)
 }
 
 // actorOf names the token, and the user on whose behalf it acts, for histories and logs. The address is

@@ -22,6 +22,8 @@ func (a *API) cancel(c *gin.Context) {
 	if !ok {
 		return
 	}
+	ctx, cancel := bounded(c)
+	defer cancel()
 	id, err := taskID(c)
 	if err != nil {
 		a.problem(c, err)
@@ -36,7 +38,7 @@ func (a *API) cancel(c *gin.Context) {
 		a.problem(c, err)
 		return
 	}
-	state, _, err := a.cfg.Cancel.Cancel(c.Request.Context(), who.TenantID, id, actorOf(c, who, user))
+	state, _, err := a.cfg.Cancel.Cancel(ctx, who.TenantID, id, actorOf(c, who, user))
 	switch {
 	case err != nil:
 		a.problem(c, err)

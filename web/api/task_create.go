@@ -21,12 +21,14 @@ func (a *API) create(c *gin.Context) {
 	if !ok {
 		return
 	}
+	ctx, cancel := bounded(c)
+	defer cancel()
 	r, key, err := a.newTask(c)
 	if err != nil {
 		a.problem(c, err)
 		return
 	}
-	answer, err := a.cfg.Gate.Submit(c.Request.Context(), who, r, key)
+	answer, err := a.cfg.Gate.Submit(ctx, who, r, key)
 	if err != nil {
 		a.problem(c, err)
 		return

@@ -94,12 +94,14 @@ func (a *API) get(c *gin.Context) {
 	if !ok {
 		return
 	}
+	ctx, cancel := bounded(c)
+	defer cancel()
 	id, err := taskID(c)
 	if err != nil {
 		a.problem(c, err)
 		return
 	}
-	t, err := a.cfg.Tasks.Task(c.Request.Context(), who.TenantID, id)
+	t, err := a.cfg.Tasks.Task(ctx, who.TenantID, id)
 	if err != nil {
 		a.problem(c, err)
 		return
@@ -123,12 +125,14 @@ func (a *API) list(c *gin.Context) {
 	if !ok {
 		return
 	}
+	ctx, cancel := bounded(c)
+	defer cancel()
 	q, err := readList(c.Request.URL)
 	if err != nil {
 		a.problem(c, err)
 		return
 	}
-	page, err := a.cfg.Tasks.List(c.Request.Context(), who.TenantID, q.filter, q.before, q.limit)
+	page, err := a.cfg.Tasks.List(ctx, who.TenantID, q.filter, q.before, q.limit)
 	if err != nil {
 		a.problem(c, err)
 		return
