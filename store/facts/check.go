@@ -2,90 +2,112 @@ package facts
 
 import (
 	"context"
-	"math"
+	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-
-	"fairlane/control"
-	"fairlane/control/dispatch"
 )
 
-// Due leases attempts whose next check has come.
-func (s *Attempts) Due(ctx context.Context, limit int, hold time.Duration) ([]dispatch.Check, error) {
-	var out []dispatch.Check
-	err := s.db.Tx(ctx, func(tx pgx.Tx) error {
-		out = nil
-		rows, err := tx.Query(ctx, dueSQL, limit, hold.Seconds())
+// checkTimeout bounds one query of a check; the largest reads every attempt and task event there is.
+const checkTimeout = 10 * time.Minute
+
+// maxFindings is how many findings of one query are told; a broken counter often comes with thousands.
+const maxFindings = 200
+
+// Invariant is one of the rules that always hold (DESIGN.md 4).
+type Invariant struct {
+	Number string
+	Says   string
+	Shown  bool // a database can show it, wholly or in part; else tests do
+}
+
+// Invariants lists all of them.
+var Invariants = []Invariant{
+	{"I01", "a pool's used units are the sum of its active reservations and within its capacity", true},
+	{"I02", "tenant, user, lane and account counters are the sums over what waits and runs, and within their limits", true},
+	{"I03", "a task has at most one live attempt per stage, and its fencing tokens rise", true},
+	{"I04", "no provider call without a committed attempt, and at most one submit for each", false},
+	{"I05", "what an attempt holds is released exactly once, when it ends", true},
+	{"I06", "lent units never pass a lane's lendable units", true},
+	{"I07", "every policy version has exactly one audit record, and the audit chain verifies", true},
+	{"I08", "policy versions have no gap", true},
+	{"I09", "an attempt whose submission is unknown keeps what it holds", true},
+	{"I10", "a terminal task never changes state again and holds nothing", true},
+	{"I11", "every accepted task is scheduled or ended (shown here: none is out of reach)", true},
+	{"I12", "everything in Redis can vanish at any moment", false},
+	{"I13", "nothing shows a tenant's data outside its scope", false},
+}
+
+// Finding is one broken rule at one object.
+type Finding struct {
+	Invariant string // I01 …
+	Object    string // task, attempt, pool …
+	Detail    string
+}
+
+// Check compares the database with the invariants.
+type Check struct{ db *DB }
+
+// NewCheck returns the check of that database.
+func NewCheck(db *DB) *Check { return &Check{db: db} }
+
+// Run returns what is broken, in the order of the invariants; none when all hold. It reads one snapshot
+// and locks nothing, so it may run beside a live platform. At most maxFindings are told for one question.
+func (c *Check) Run(ctx context.Context) ([]Finding, error) {
+	conn, err := c.db.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Release()
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		live, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer done()
+		_ = tx.Rollback(live)
+	}()
+	if _, err := tx.Exec(ctx, `SELECT set_config('statement_timeout', $1, true)`, fmt.Sprint(checkTimeout.Milliseconds())); err != nil {
+		return nil, err
+	}
+	var found []Finding
+	for _, invariant := range Invariants {
+		part, err := checkOne(ctx, tx, invariant.Number)
 		if err != nil {
-			return err
+			return nil, fmt.Errorf("check %s: %w", invariant.Number, err)
 		}
-		var row checkRow
-		_, err = pgx.ForEachRow(rows, row.targets(), func() error { out = append(out, row.check()); return nil })
-		return err
-	})
-	return out, err
-}
-
-// Hasten makes live attempts due now. One that somebody holds is being looked at anyway.
-func (s *Attempts) Hasten(ctx context.Context, ids []uuid.UUID) error {
-	return s.db.Tx(ctx, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, hastenSQL, ids)
-		return err
-	})
-}
-
-// Note records what checks brought. Two notes on one attempt are laid over each other, the later one on top.
-func (s *Attempts) Note(ctx context.Context, notes []dispatch.Note, lease time.Duration) error {
-	merged := make(map[uuid.UUID]dispatch.Note, len(notes))
-	for _, n := range notes {
-		if before, ok := merged[n.AttemptID]; ok && before.FencingToken == n.FencingToken {
-			n.Answered, n.CancelSent = n.Answered || before.Answered, n.CancelSent || before.CancelSent
-		}
-		merged[n.AttemptID] = n
+		found = append(found, part...)
 	}
-	ids, fences, nexts := make([]uuid.UUID, 0, len(merged)), make([]int64, 0, len(merged)), make([]float64, 0, len(merged))
-	answered, cancels, progress := make([]bool, 0, len(merged)), make([]bool, 0, len(merged)), make([]float64, 0, len(merged))
-	for _, n := range merged {
-		if math.IsNaN(n.Progress) {
-			n.Progress = -1
+	return found, nil
+}
+
+func checkOne(ctx context.Context, tx pgx.Tx, number string) ([]Finding, error) {
+	var found []Finding
+	for i := range counterTables {
+		if counterTables[i].invariant != number {
+			continue
 		}
-		ids, fences, nexts = append(ids, n.AttemptID), append(fences, n.FencingToken), append(nexts, n.Next.Seconds())
-		answered, cancels, progress = append(answered, n.Answered), append(cancels, n.CancelSent), append(progress, n.Progress)
+		drifts, _, err := readDrifts(ctx, tx, &counterTables[i], nil)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range drifts[:min(len(drifts), maxFindings)] {
+			found = append(found, Finding{number, d.Table + " " + d.Object, fmt.Sprintf("%s is %d, should be %d", d.Counter, d.From, d.To)})
+		}
 	}
-	return s.db.Tx(ctx, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, noteSQL, ids, fences, answered, progress, cancels, nexts, lease.Seconds())
-		return err
-	})
-}
-
-// Reemit writes the dispatch event of attempts again that are CREATED for longer than age.
-func (s *Attempts) Reemit(ctx context.Context, age time.Duration, limit int) (int, error) {
-	var sent, told int
-	err := s.db.Tx(ctx, func(tx pgx.Tx) error {
-		return tx.QueryRow(ctx, reemitSQL, age.Seconds(), limit, control.TopicDispatch, control.EventDispatchRequest,
-			control.NotifyDispatch).Scan(&sent, &told)
-	})
-	return sent, err
-}
-
-// checkRow scans checkColumns.
-type checkRow struct {
-	c              dispatch.Check
-	started, ended *time.Time
-	expected, p95  float64
-}
-
-func (r *checkRow) targets() []any {
-	c := &r.c
-	return []any{&c.AttemptID, &c.FencingToken, &c.TaskID, &c.AttemptNo, &c.State, &c.Provider, &c.Account, &c.Model,
-		&c.Key, &c.JobID, &c.Now, &r.started, &r.ended, &c.Deadline, &r.expected, &r.p95, &c.Silent, &c.CancelRequested, &c.CancelSent}
-}
-
-func (r *checkRow) check() dispatch.Check {
-	c := r.c
-	c.Expected, c.P95 = seconds(r.expected), seconds(r.p95)
-	c.SubmitStarted, c.SubmitEnded = orZero(r.started), orZero(r.ended)
-	return c
+	for _, p := range probes {
+		if p.invariant != number {
+			continue
+		}
+		rows, err := tx.Query(ctx, p.sql+fmt.Sprintf(" LIMIT %d", maxFindings))
+		if err != nil {
+			return nil, err
+		}
+		f := Finding{Invariant: number}
+		if _, err := pgx.ForEachRow(rows, []any{&f.Object, &f.Detail}, func() error { found = append(found, f); return nil }); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
 }
