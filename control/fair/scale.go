@@ -53,3 +53,30 @@ func (r *Ring) Rebase() (by int64) {
 
 // Shift moves a member to the rounds that Rebase made.
 func (m *Member) Shift(by int64) { m.last -= by }
+
+// Arrange puts the members of a ring in the order given: those that are new join, those that stay keep
+// their rounds, and the cursor stays at its member or, when that has gone, at the one before it.
+func (r *Ring) Arrange(order []*Member) {
+	var cur, before int64
+	for i, m := range order {
+		if m.pos != 0 && m.pos <= r.cur && m.pos > before {
+			cur, before = int64(i+1), m.pos
+		}
+	}
+	r.cur, r.seq = cur, int64(len(order))
+	for i, m := range order {
+		isNew := m.pos == 0
+		m.pos = int64(i + 1)
+		if isNew {
+			m.last = r.turn(m)
+		}
+	}
+}
+
+// Drop takes a member out for good.
+func (r *Ring) Drop(m *Member) {
+	if r.open == m {
+		r.open = nil
+	}
+	*m = Member{}
+}

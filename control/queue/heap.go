@@ -64,11 +64,20 @@ func (m *Memory) downLine(h []int32, i int) {
 	}
 }
 
+// sooner orders delayed tasks by eligible time, then by arrival: tenants join their ring in that order.
+func (m *Memory) sooner(a, b int32) bool {
+	x, y := &m.tasks[a], &m.tasks[b]
+	if x.eligible != y.eligible {
+		return x.eligible < y.eligible
+	}
+	return int32(x.arrival-y.arrival) < 0
+}
+
 func (m *Memory) upDelayed(i int) {
 	h := m.delayed
 	for i > 0 {
 		p := (i - 1) / 2
-		if m.tasks[h[i]].eligible >= m.tasks[h[p]].eligible {
+		if !m.sooner(h[i], h[p]) {
 			return
 		}
 		h[i], h[p] = h[p], h[i]
@@ -84,10 +93,10 @@ func (m *Memory) downDelayed(i int) {
 		if c >= len(h) {
 			return
 		}
-		if c+1 < len(h) && m.tasks[h[c+1]].eligible < m.tasks[h[c]].eligible {
+		if c+1 < len(h) && m.sooner(h[c+1], h[c]) {
 			c++
 		}
-		if m.tasks[h[c]].eligible >= m.tasks[h[i]].eligible {
+		if !m.sooner(h[c], h[i]) {
 			return
 		}
 		h[i], h[c] = h[c], h[i]

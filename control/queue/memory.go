@@ -10,7 +10,8 @@ import (
 	"fairlane/control"
 )
 
-// Memory is the queue in the process's memory. Times are kept in microseconds, as PostgreSQL does.
+// Memory is the queue in the process's memory. Times are kept in microseconds, as PostgreSQL does, the
+// P95 in milliseconds.
 // Every operation is O(log n) in the tasks of its tenant, or of the queue for delayed tasks.
 //
 // A task lies in a line (one user's tasks of one band and need in one backlog); the lines with visible
@@ -39,6 +40,7 @@ type Memory struct {
 	delayed []int32           // heap by eligible time
 	lanes   map[string]*depth
 	gone    tombs
+	arrival uint32
 	walk    []spot // frontier of the scan in progress
 }
 
@@ -61,10 +63,11 @@ type task struct {
 	version  int64
 	since    int64 // microseconds
 	eligible int64 // microseconds
-	p95      int64 // nanoseconds
+	p95      int32 // milliseconds
 	cost     int32 // milli-units
 	line     int32
 	at       int32 // place in the heap of its line, or of the delayed
+	arrival  uint32
 	state    uint8
 }
 
@@ -140,8 +143,8 @@ func (it *Item) Check() error {
 	if it.Band < 0 || it.Band > 4 {
 		bad("band", 0, 4)
 	}
-	if it.P95 < 0 {
-		bad("p95", 0, math.MaxInt64)
+	if it.P95 < 0 || it.P95.Milliseconds() > math.MaxInt32 {
+		bad("p95_milliseconds", 0, math.MaxInt32)
 	}
 	return control.Invalid(fields)
 }
@@ -170,8 +173,9 @@ func (m *Memory) insert(it Item) {
 	ref := take(&m.freeTask, &m.tasks)
 	m.tasks[ref] = task{
 		id: it.TaskID, version: it.Version, since: it.QueuedSince.UnixMicro(), eligible: it.EligibleAt.UnixMicro(),
-		p95: int64(it.P95), cost: int32(it.CostMilli), line: l, at: -1, state: late,
+		p95: int32(it.P95.Milliseconds()), cost: int32(it.CostMilli), line: l, at: -1, arrival: m.arrival, state: late,
 	}
+	m.arrival++
 	m.byID[it.TaskID] = ref
 	m.lines[l].total++
 	m.backlogs[b].total++
@@ -222,7 +226,7 @@ func (m *Memory) ByID(id uuid.UUID) (Item, error) {
 	return Item{
 		TaskID: t.id, Version: t.version, TenantID: b.key.tenant, UserID: m.users[l.user].key.user,
 		Lane: b.key.lane, Group: b.group, Band: control.Band(l.band), Route: n.Route, Model: n.Model,
-		Kind: n.Kind, SlotUnits: n.SlotUnits, CostMilli: int64(t.cost), P95: time.Duration(t.p95),
+		Kind: n.Kind, SlotUnits: n.SlotUnits, CostMilli: int64(t.cost), P95: time.Duration(t.p95) * time.Millisecond,
 		QueuedSince: time.UnixMicro(t.since).UTC(), EligibleAt: time.UnixMicro(t.eligible).UTC(),
 	}, nil
 }

@@ -32,12 +32,12 @@ type Depth struct {
 
 // Reader is the side that the planner reads (control/plan declares the same methods as its port).
 // A backlog is what waits of one tenant in one lane; backlogs, tasks and needs have small numbers as
-// handles. A backlog's number may be given to another one after it has been reported empty.
+// handles. A backlog's number is free for another one once it has been reported empty.
 type Reader interface {
 	// Advance makes the tasks that are eligible by now visible, reports every backlog whose heads may
-	// have changed since the last Advance once, and returns when the next delayed task becomes
-	// eligible; zero when none is delayed.
-	Advance(now time.Time, changed func(backlog int, lane string, tenant uuid.UUID)) time.Time
+	// have changed since the last Advance once, empty when nothing at all waits there any more, and
+	// returns when the next delayed task becomes eligible; zero when none is delayed.
+	Advance(now time.Time, changed func(backlog int, lane string, tenant uuid.UUID, empty bool)) time.Time
 	// Heads yields, for each band and route of the backlog, the oldest visible task and, for each
 	// other need of that route, its oldest one among the next scan tasks; by (queued_since, id) and
 	// without the needs that skip names. The order between bands and routes is not defined.

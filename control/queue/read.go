@@ -9,7 +9,7 @@ import (
 )
 
 // Advance makes eligible tasks visible and reports the backlogs whose heads may have changed.
-func (m *Memory) Advance(now time.Time, changed func(backlog int, lane string, tenant uuid.UUID)) time.Time {
+func (m *Memory) Advance(now time.Time, changed func(backlog int, lane string, tenant uuid.UUID, empty bool)) time.Time {
 	us := now.UnixMicro()
 	for len(m.delayed) > 0 && m.tasks[m.delayed[0]].eligible <= us {
 		ref := m.delayed[0]
@@ -21,8 +21,9 @@ func (m *Memory) Advance(now time.Time, changed func(backlog int, lane string, t
 	for _, b := range list {
 		x := &m.backlogs[b]
 		x.dirty = false
-		changed(int(b), x.key.lane, x.key.tenant)
-		if x.total == 0 {
+		empty := x.total == 0
+		changed(int(b), x.key.lane, x.key.tenant, empty)
+		if empty {
 			m.forget(b)
 		}
 	}

@@ -1,0 +1,124 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"fairlane/control"
+	"fairlane/control/fair"
+)
+
+// Planner keeps what outlives a cycle: rings, cursors, open visits and streaks, and a mirror of the
+// counters. It belongs to one goroutine, together with its queue. The calls of one cycle, in order:
+//
+//	needs := p.Needs(now)               // which tenants' and users' counters to read
+//	snapshot := …                       // read them, with all lanes and pools of the group
+//	plan := p.Cycle(now, snapshot, max)
+//	…                                   // claim plan.Starts in one transaction
+//	p.Confirm(id) or p.Refuse(id, …)    // for every start
+//	p.Settle()                          // then take the claimed tasks out of the queue
+//
+// The queue must not be changed between Cycle and Settle.
+type Planner struct {
+	group   string
+	policy  *Policy
+	rules   *groupRule
+	queue   Queue
+	now     time.Time
+	micro   int64 // now
+	lanes   map[string]*lane
+	order   []*lane // policy order
+	ring    *fair.Ring
+	zero    int64    // place, from 1, of the lane of weight 0 that started last
+	backlog []*party // by the queue's number; nil: empty
+	needs   []*need  // by the queue's number; nil: not met since the last publish
+	tenants map[uuid.UUID]*tenant
+	users   map[TenantUser]*user
+	pools   map[string]*pool
+	common  int64 // common units used
+	pending map[uuid.UUID]*pick
+	settled []*party // whose starts were answered since the cycle
+	refused map[uuid.UUID]*refusal
+	asked   Needs
+	wake    time.Time // when the queue's next delayed task becomes eligible
+}
+
+// lane is a lane of the group with its ring of tenants.
+type lane struct {
+	fair.Member
+	rule    laneRule
+	ring    *fair.Ring
+	parties []*party // members of the ring
+	use     LaneUse
+	live    int   // parties with heads
+	busy    bool  // some are live and it may start, so that it gets its rounds
+	streak  int   // reserve starts in a row
+	cursor  int64 // place of the last start by reserve, or by a tenant of weight 0
+}
+
+// tenant is a tenant with its counters over all lanes.
+type tenant struct {
+	id      uuid.UUID
+	rule    *tenantRule // nil: the policy does not know it
+	used    Use
+	known   bool // used was read at least once
+	parties []*party
+}
+
+// party is a tenant inside a lane; it is in the lane's ring while it has unparked heads.
+type party struct {
+	fair.Member
+	code    string // of the lane
+	lane    *lane  // nil: the policy does not have it in this group
+	who     *tenant
+	backlog int    // the queue's number; -1: nothing waits
+	used    Use    // in this lane
+	heads   []head // by effective band, queued_since, id
+	live    bool   // in the ring, with heads
+	urgent  int    // P0 starts in a row
+	at      int    // place in lane.parties
+}
+
+// head is an unparked task that may be its tenant's next.
+type head struct {
+	control.Head
+	need      *need
+	effective int
+}
+
+// need is what tasks require, with the pools that can serve it under the policy in force.
+type need struct {
+	control.Need
+	pools  []ranked
+	widest int64 // largest task that one of the pools could ever take
+}
+
+type user struct {
+	UserUse
+	known bool // the counters were read
+}
+
+// pick is a start whose claim has not been answered.
+type pick struct {
+	Start
+	party   *party
+	user    *user
+	ref     int
+	cost    int64 // milli-units
+	charged bool  // the tenant's deficit has paid
+	paid    bool  // the lane's deficit has paid
+}
+
+// NewPlanner makes the planner of a pool group. A group that the policy does not name has no lanes.
+func NewPlanner(group string, policy *Policy, queue Queue) *Planner {
+	p := &Planner{
+		group: group, queue: queue, lanes: map[string]*lane{}, tenants: map[uuid.UUID]*tenant{}, users: map[TenantUser]*user{},
+		pools: map[string]*pool{}, pending: map[uuid.UUID]*pick{}, refused: map[uuid.UUID]*refusal{},
+	}
+	p.Publish(policy)
+	return p
+}
+
+// Policy returns the policy in force.
+func (p *Planner) Policy() *Policy { return p.policy }
