@@ -143,3 +143,6 @@ func (g *tombs) covers(id uuid.UUID, version int64) bool {
 	v, ok := g.version[id]
 	return ok && version <= v
 }
+
+// Len is how many tasks the queue holds, delayed and parked ones included.
+func (m *Memory) Len() int { return len(m.byID) }
