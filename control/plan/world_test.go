@@ -1,0 +1,261 @@
+package plan_test
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"fairlane/control"
+	"fairlane/control/plan"
+	"fairlane/control/queue"
+	"fairlane/policy"
+)
+
+// world is a small installation around a planner: the rows that a claim moves, and what it refuses.
+type world struct {
+	doc     *policy.Document
+	tenants []plan.TenantPlan
+	version int64
+	queue   *queue.Memory
+	planner *plan.Planner
+	now     int64 // seconds
+	lanes   map[plan.LaneGroup]plan.LaneUse
+	common  map[string]int64
+	pools   map[string]plan.PoolUse
+	used    map[uuid.UUID]plan.TenantUse
+	inLane  map[plan.TenantLane]plan.Use
+	users   map[plan.TenantUser]plan.UserUse
+	running map[uuid.UUID]running
+	refuse  func(plan.Start) plan.Gate // additional refusals; nil: none
+	full    bool                       // snapshots hold only what was asked
+	batch   int
+}
+
+type running struct {
+	plan.Start
+	until int64
+}
+
+const testGroup = "G"
+
+var epoch = time.Unix(1_700_000_000, 0).UTC()
+
+func second(n int64) time.Time { return epoch.Add(time.Duration(n) * time.Second) }
+
+// numbered makes an id whose order is the number's.
+func numbered(space byte, n int) uuid.UUID {
+	var id uuid.UUID
+	id[0] = space
+	binary.BigEndian.PutUint64(id[8:], uint64(n))
+	return id
+}
+
+func newWorld(doc *policy.Document, tenants []plan.TenantPlan) (*world, error) {
+	w := &world{
+		doc: doc, tenants: tenants, queue: queue.NewMemory(), batch: 1 << 30,
+		lanes: map[plan.LaneGroup]plan.LaneUse{}, common: map[string]int64{}, pools: map[string]plan.PoolUse{},
+		used: map[uuid.UUID]plan.TenantUse{}, inLane: map[plan.TenantLane]plan.Use{}, users: map[plan.TenantUser]plan.UserUse{},
+		running: map[uuid.UUID]running{},
+	}
+	p, err := plan.Compile(doc, 1, tenants)
+	if err != nil {
+		return nil, err
+	}
+	w.planner = plan.NewPlanner(testGroup, p, w.queue)
+	return w, nil
+}
+
+// publish puts the document, which the caller has changed, in force.
+func (w *world) publish() error {
+	w.version++
+	p, err := plan.Compile(w.doc, w.version+1, w.tenants)
+	if err == nil {
+		w.planner.Publish(p)
+	}
+	return err
+}
+
+// snapshot is what the query would read.
+func (w *world) snapshot(needs plan.Needs) plan.Snapshot {
+	s := plan.Snapshot{
+		At: second(w.now), Lanes: w.lanes, Common: w.common, Pools: w.pools,
+		Tenants: map[uuid.UUID]plan.TenantUse{}, InLane: map[plan.TenantLane]plan.Use{}, Users: map[plan.TenantUser]plan.UserUse{},
+	}
+	for _, id := range needs.Tenants {
+		if u, ok := w.used[id]; ok {
+			s.Tenants[id] = u
+		}
+		for _, l := range w.doc.Lanes {
+			if u, ok := w.inLane[plan.TenantLane{Tenant: id, Lane: l.Code}]; ok {
+				s.InLane[plan.TenantLane{Tenant: id, Lane: l.Code}] = u
+			}
+		}
+	}
+	for _, id := range needs.Users {
+		if u, ok := w.users[id]; ok {
+			s.Users[id] = u
+		}
+	}
+	return s
+}
+
+// cycle runs cycles until nothing more can start, and returns the starts that were claimed in order.
+func (w *world) cycle(run func(plan.Start) int64) []plan.Start {
+	var out []plan.Start
+	for {
+		needs := w.planner.Needs(second(w.now))
+		p := w.planner.Cycle(second(w.now), w.snapshot(needs), w.batch)
+		var claimed []plan.Start
+		for _, s := range p.Starts {
+			if gate, pool := w.check(s); gate != "" {
+				w.planner.Refuse(s.TaskID, gate, pool)
+				continue
+			}
+			w.count(s, 1)
+			w.running[s.TaskID] = running{s, w.now + run(s)}
+			w.planner.Confirm(s.TaskID)
+			claimed = append(claimed, s)
+		}
+		w.planner.Settle()
+		for _, s := range claimed {
+			w.queue.Remove(s.TaskID, s.TaskVersion)
+		}
+		out = append(out, claimed...)
+		if !p.More {
+			return out
+		}
+	}
+}
+
+// check is the claim's own look at every limit.
+func (w *world) check(s plan.Start) (plan.Gate, string) {
+	if w.refuse != nil {
+		if gate := w.refuse(s); gate != "" {
+			return gate, s.Pool
+		}
+	}
+	var plans, _ = w.doc.Plan(w.planOf(s.TenantID))
+	set := plans.Settings
+	if o, ok := w.doc.Override(s.TenantID); ok {
+		set = o.Over(set)
+	}
+	t, u := w.used[s.TenantID], w.users[plan.TenantUser{Tenant: s.TenantID, User: s.UserID}]
+	if t.Units+s.SlotUnits > set.MaxRunningUnits || t.Tasks >= set.MaxRunningTasks {
+		return plan.GateTenant, ""
+	}
+	if u.Tasks >= set.UserMaxRunningTasks || s.Kind == control.KindImage && u.Image >= set.UserMaxRunningImage || s.Kind == control.KindVideo && u.Video >= set.UserMaxRunningVideo {
+		return plan.GateUser, ""
+	}
+	if lane, ok := w.doc.Lane(s.Lane); !ok || lane.Paused {
+		return plan.GateLane, ""
+	}
+	own, common := w.accounts(s.Lane)
+	l := w.lanes[plan.LaneGroup{Lane: s.Lane, Group: testGroup}]
+	if s.Account == control.AccountOwn && l.Own+s.SlotUnits > own || s.Account == control.AccountCommon && w.common[testGroup]+s.SlotUnits > common {
+		return plan.GateAccount, ""
+	}
+	for _, key := range append([]string{s.Pool}, s.CapGroups...) {
+		if p, _ := w.doc.Pool(key); w.pools[key].Used+s.SlotUnits > p.CapacityUnits || p.Paused {
+			return plan.GatePool, key
+		}
+	}
+	return "", ""
+}
+
+func (w *world) planOf(tenant uuid.UUID) string {
+	i := slices.IndexFunc(w.tenants, func(t plan.TenantPlan) bool { return t.ID == tenant })
+	return w.tenants[i].PlanCode
+}
+
+// accounts returns a lane's own units and the common units of the group.
+func (w *world) accounts(lane string) (own, common int64) {
+	common = w.doc.PoolGroups[0].CapacityUnits
+	for _, l := range w.doc.Lanes {
+		for _, a := range l.Accounts {
+			common -= a.ReservedUnits
+			if l.Code == lane {
+				own = a.ReservedUnits
+			}
+		}
+	}
+	return own, max(0, common)
+}
+
+// count moves the counters by a start or its release.
+func (w *world) count(s plan.Start, by int64) {
+	units := by * s.SlotUnits
+	lg, tl, tu := plan.LaneGroup{Lane: s.Lane, Group: testGroup}, plan.TenantLane{Tenant: s.TenantID, Lane: s.Lane}, plan.TenantUser{Tenant: s.TenantID, User: s.UserID}
+	l, t, il, u := w.lanes[lg], w.used[s.TenantID], w.inLane[tl], w.users[tu]
+	if s.Account == control.AccountOwn {
+		l.Own += units
+	} else {
+		l.Common += units
+		w.common[testGroup] += units
+	}
+	t.Units, t.Tasks = t.Units+units, t.Tasks+by
+	il.Units, il.Tasks = il.Units+units, il.Tasks+by
+	u.Tasks += by
+	if s.Kind == control.KindImage {
+		u.Image += by
+	} else {
+		u.Video += by
+	}
+	w.lanes[lg], w.used[s.TenantID], w.inLane[tl], w.users[tu] = l, t, il, u
+	for _, key := range append([]string{s.Pool}, s.CapGroups...) {
+		p := plan.PoolUse{Used: w.pools[key].Used, Limit: -1}
+		p.Used += units
+		w.pools[key] = p
+	}
+}
+
+// complete ends everything whose time has come and returns the ids in order of id.
+func (w *world) complete() {
+	var done []running
+	for _, r := range w.running {
+		if r.until <= w.now {
+			done = append(done, r)
+		}
+	}
+	slices.SortFunc(done, func(a, b running) int { return slices.Compare(a.TaskID[:], b.TaskID[:]) })
+	for _, r := range done {
+		w.finish(r.TaskID)
+	}
+}
+
+func (w *world) finish(task uuid.UUID) {
+	w.count(w.running[task].Start, -1)
+	delete(w.running, task)
+}
+
+// nextEnd is when the next running task ends; ok is false when none runs.
+func (w *world) nextEnd() (at int64, ok bool) {
+	for _, r := range w.running {
+		if !ok || r.until < at {
+			at, ok = r.until, true
+		}
+	}
+	return at, ok
+}
+
+// over lists the limits that are passed: claims decide them, so that none ever may be.
+func (w *world) over() error {
+	for key, use := range w.pools {
+		if use.Used < 0 {
+			return fmt.Errorf("pool %s holds %d", key, use.Used)
+		}
+	}
+	return nil
+}
+
+func byKey[K cmp.Ordered, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
