@@ -126,6 +126,9 @@ func (s *Service) handle(ctx context.Context, cb OpenCallback) (outcome string, 
 	case !cb.Matched:
 		return "", early
 	case !c.State.Live():
+		if c.State == control.AttemptRejected || c.State == control.AttemptAbandoned {
+			s.Log.Error("callback of a job whose attempt was given up", "attempt", c.AttemptID, "job", st.JobID)
+		}
 		return outcomeLate, 0
 	case c.State == control.AttemptCreated || c.State == control.AttemptSubmitting:
 		return "", early // it overtook the answer of the submit, which names the job

@@ -43,19 +43,17 @@ func (c *collector[T]) add(ctx context.Context, item T) bool {
 	}
 }
 
-// run flushes until ctx ends, and then what is still queued, once and within two seconds.
-func (c *collector[T]) run(ctx context.Context) {
+// run flushes until ctx ends, and then what is still queued. hard ends every write; it ends later than ctx.
+func (c *collector[T]) run(ctx, hard context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-			defer cancel()
 			for batch := c.drain(nil); len(batch) > 0; batch = c.drain(nil) {
-				c.write(last, batch)
+				c.write(hard, batch)
 			}
 			return
 		case first := <-c.in:
-			c.write(ctx, c.gather(ctx, first))
+			c.write(hard, c.gather(ctx, first))
 		}
 	}
 }
@@ -92,13 +90,9 @@ func (c *collector[T]) drain(batch []T) []T {
 // write flushes a batch. Where the store is away it tries again with growing pauses; where it refuses
 // the data the batch is halved until the one item that spoils it stands alone. What is given up is
 // found again by checks and sweeps: nothing here is the only copy of anything.
-func (c *collector[T]) write(ctx context.Context, batch []T) {
-	live, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.patient)
+func (c *collector[T]) write(hard context.Context, batch []T) {
+	live, cancel := context.WithTimeout(hard, c.patient)
 	defer cancel()
-	if left, ok := ctx.Deadline(); ok { // stopping: no longer than the caller allows
-		live, cancel = context.WithDeadline(live, left)
-		defer cancel()
-	}
 	pause := 50 * time.Millisecond
 	for {
 		err := c.flush(live, batch)
@@ -111,8 +105,8 @@ func (c *collector[T]) write(ctx context.Context, batch []T) {
 				c.spoiled(live, batch[0], err)
 				return
 			}
-			c.write(ctx, batch[:len(batch)/2])
-			c.write(ctx, batch[len(batch)/2:])
+			c.write(hard, batch[:len(batch)/2])
+			c.write(hard, batch[len(batch)/2:])
 			return
 		}
 		select {

@@ -46,35 +46,49 @@ func New(cfg Config) (*Service, error) {
 	return s, nil
 }
 
+// lastWrites is the time for what is still to be written when stopping, after the grace.
+const lastWrites = 1500 * time.Millisecond
+
+// bounds are the ends of a run: ctx takes nothing new, sending abandons submits in flight, and hard
+// gives up what is not written by then.
+type bounds struct{ ctx, sending, hard context.Context } //nolint:containedctx // they are one thing
+
 // Run works until ctx ends. Then it takes nothing new, gives submits in flight a short grace, records
-// what came of them (an answer that was not awaited is unknown) and returns within a few seconds.
+// what came of them (an answer that was not awaited is unknown) and returns after Grace and 1.5 s at most.
 func (s *Service) Run(ctx context.Context) error {
 	sending, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	writing, stopWriting := context.WithCancel(context.WithoutCancel(ctx))
+	hard, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
+	defer giveUp()
 	defer stopWriting()
 
 	var writers, loops sync.WaitGroup
-	for _, run := range []func(context.Context){s.moves.run, s.notes.run, s.endings.run} {
-		writers.Go(func() { run(writing) })
+	for _, run := range []func(ctx, hard context.Context){s.moves.run, s.notes.run, s.endings.run} {
+		writers.Go(func() { run(writing, hard) })
 	}
-	loops.Go(func() { s.work(ctx, sending) })
+	loops.Go(func() { s.work(bounds{ctx, sending, hard}) })
 	loops.Go(func() { s.track(ctx) })
 	loops.Go(func() { s.handleCallbacks(ctx) })
 	loops.Go(func() { s.sweep(ctx) })
 	done := make(chan struct{})
-	go func() { loops.Wait(); close(done) }()
+	go func() { loops.Wait(); stopWriting(); writers.Wait(); close(done) }()
 
 	<-ctx.Done()
-	select {
-	case <-done:
-	case <-time.After(s.Grace):
-		abandon()
-		<-done
+	grace := time.NewTimer(s.Grace)
+	defer grace.Stop()
+	last := time.NewTimer(s.Grace + lastWrites)
+	defer last.Stop()
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-grace.C:
+			abandon()
+		case <-last.C:
+			giveUp()
+		}
 	}
-	stopWriting()
-	writers.Wait()
-	return nil
 }
 
 // sweep writes dispatch events again that got lost on the way.

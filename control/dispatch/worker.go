@@ -16,12 +16,13 @@ import (
 // dropped: it was rolled back, or is older than the database's restore.
 const givenUpAfter = 20
 
-// work takes messages while there is room for them, until ctx ends; sending bounds submits in flight.
-func (s *Service) work(ctx, sending context.Context) {
+// work takes messages while there is room for them.
+func (s *Service) work(b bounds) {
+	ctx := b.ctx
 	var flying sync.WaitGroup
 	defer flying.Wait()
 	for ctx.Err() == nil {
-		more, full, err := s.round(ctx, sending, &flying)
+		more, full, err := s.round(b, &flying)
 		if err != nil && ctx.Err() == nil {
 			s.Log.Warn("dispatch messages could not be taken", "error", err)
 		}
@@ -45,7 +46,7 @@ func (s *Service) work(ctx, sending context.Context) {
 
 // round takes what there is room for and starts its submits. more: a lane gave all that was asked of
 // it; full: a lane has no room.
-func (s *Service) round(ctx, sending context.Context, flying *sync.WaitGroup) (more, full bool, err error) {
+func (s *Service) round(b bounds, flying *sync.WaitGroup) (more, full bool, err error) {
 	var wants []Want
 	room := map[string]int{}
 	for _, lane := range s.Lanes() {
@@ -59,9 +60,12 @@ func (s *Service) round(ctx, sending context.Context, flying *sync.WaitGroup) (m
 	if len(wants) == 0 {
 		return false, full, nil
 	}
-	got, err := s.Transport.Take(ctx, wants)
+	got, err := s.Transport.Take(b.sending, wants)
 	if err != nil || len(got) == 0 {
 		return false, full, err
+	}
+	if b.ctx.Err() != nil { // stopping: somebody else may begin them at once
+		return false, full, s.Transport.Nack(b.sending, got, 0)
 	}
 	for _, d := range got {
 		if room[d.Group]--; room[d.Group] == 0 {
@@ -96,17 +100,17 @@ func (s *Service) round(ctx, sending context.Context, flying *sync.WaitGroup) (m
 			continue
 		}
 		// The deadline runs from before Begin: a process that slept in between never sends.
-		p.ctx, p.cancel = context.WithTimeout(sending, s.SubmitTimeout)
+		p.ctx, p.cancel = context.WithTimeout(b.sending, s.SubmitTimeout)
 		batch = append(batch, p)
 	}
 	if len(hasten) > 0 {
-		if err := s.Checks.Hasten(ctx, hasten); err != nil {
+		if err := s.Checks.Hasten(b.sending, hasten); err != nil {
 			s.Log.Warn("cancel request could not be passed on", "error", err)
 		}
 		signal(s.looked)
 	}
-	done = append(done, s.begin(ctx, batch, flying)...)
-	s.giveBack(ctx, done, busy)
+	done = append(done, s.begin(b, batch, flying)...)
+	s.giveBack(b.sending, done, busy)
 	return more, full, nil
 }
 
@@ -127,7 +131,8 @@ func (s *Service) release(p parcel) {
 
 // begin begins a batch, starts the submits of those that began, and returns the messages whose work
 // is now in the attempts' rows: from here on checks find them, not messages.
-func (s *Service) begin(ctx context.Context, batch []parcel, flying *sync.WaitGroup) []Delivery {
+func (s *Service) begin(b bounds, batch []parcel, flying *sync.WaitGroup) []Delivery {
+	ctx := b.sending // a stop does not cut it: it would leave attempts begun that nobody sends
 	if len(batch) == 0 {
 		return nil
 	}
@@ -153,7 +158,7 @@ func (s *Service) begin(ctx context.Context, batch []parcel, flying *sync.WaitGr
 		case FoundBegun:
 			flying.Go(func() {
 				defer s.release(p)
-				s.submit(p.ctx, begun[i].Order)
+				s.submit(p.ctx, b.hard, begun[i].Order)
 			})
 			done = append(done, p.delivery)
 			continue
@@ -196,12 +201,12 @@ func (s *Service) again(deliveries int) time.Duration {
 }
 
 // submit sends one order, once, and records what came of it.
-func (s *Service) submit(ctx context.Context, o Order) {
+func (s *Service) submit(ctx, hard context.Context, o Order) {
 	s.counts.submits.Add(1)
 	s.counts.flying.Add(1)
 	defer s.counts.flying.Add(-1)
 	a := s.send(ctx, o)
-	s.record(context.WithoutCancel(ctx), o, a)
+	s.record(hard, o, a)
 }
 
 func (s *Service) send(ctx context.Context, o Order) provider.Answer {
