@@ -26,11 +26,13 @@ type DenialsConfig struct {
 // in a window is written at once; those that follow are counted and written together when the window
 // ends, so that somebody who tries a thousand times a second fills neither the chain nor its lock.
 type Denials struct {
-	to  Appender
-	cfg DenialsConfig
+	to    Appender
+	cfg   DenialsConfig
+	fresh chan struct{} // a tally waits for its first record
 
 	mu     sync.Mutex
-	open   map[denial]int64 // attempts that no record tells of yet
+	open   map[denial]*tally
+	first  []denial // those that wait for their first record
 	actors map[who]int
 }
 
@@ -41,10 +43,16 @@ type denial struct {
 	permission, route string
 }
 
+// tally counts the attempts that no record tells of yet.
+type tally struct {
+	actor control.Actor // of the first
+	count int64
+}
+
 // many stands for the attempts that are not kept apart.
 const many = "*"
 
-// NewDenials makes Denials; Run must run for the counts to be written.
+// NewDenials makes Denials; they are written while Run runs.
 func NewDenials(to Appender, cfg DenialsConfig) *Denials {
 	if cfg.Window <= 0 {
 		cfg.Window = denialWindow
@@ -52,46 +60,131 @@ func NewDenials(to Appender, cfg DenialsConfig) *Denials {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Denials{to: to, cfg: cfg, open: map[denial]int64{}, actors: map[who]int{}}
+	return &Denials{to: to, cfg: cfg, fresh: make(chan struct{}, 1), open: map[denial]*tally{}, actors: map[who]int{}}
 }
 
-// Denied notes an attempt of the actor at what the permission guards. It waits at most three seconds
-// for the record, and goes on writing it when ctx ends: the attempt was made all the same.
-func (d *Denials) Denied(ctx context.Context, actor control.Actor, permission, route string) {
+// Denied notes an attempt of the actor at an object (a route) that the permission guards. It never waits.
+func (d *Denials) Denied(_ context.Context, actor control.Actor, permission, object string) {
 	if actor.Name == "" {
 		actor.Name = "anonymous"
 	}
-	k := denial{who{actor.ID.String(), actor.Name, actor.SourceAddress}, permission, route}
-	d.mu.Lock()
-	if _, again := d.open[k]; !again {
-		if d.actors[k.who] >= denialsByActor {
-			k.permission, k.route = many, many
-		}
-		if _, again = d.open[k]; !again && len(d.open) >= denialsOpen {
-			k = denial{who{"", many, ""}, many, many}
-		}
-	}
-	_, again := d.open[k]
-	if again || k.route == many {
-		d.open[k]++
-		d.mu.Unlock()
-		return
-	}
-	d.open[k] = 0
-	d.actors[k.who]++
-	d.mu.Unlock()
-	if err := d.write(ctx, actor, k, 1, 0); err != nil {
-		d.cfg.Log.ErrorContext(ctx, "denied attempt not recorded", "error", err, "permission", permission)
-		d.again(k, 1)
-	}
-}
-
-func (d *Denials) again(k denial, n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.open[k] += n
+	k := d.key(actor, permission, object)
+	t, again := d.open[k]
+	if !again {
+		t = &tally{actor: actor}
+		d.open[k] = t
+		if k.route == many {
+			t.actor = control.Actor{ID: actor.ID, Name: k.name, SourceAddress: k.address}
+		} else {
+			d.actors[k.who]++
+			d.first = append(d.first, k)
+			select {
+			case d.fresh <- struct{}{}:
+			default:
+			}
+		}
+	}
+	t.count++
 }
 
+// key is under what an attempt is counted: what nobody keeps apart any more goes together.
+func (d *Denials) key(actor control.Actor, permission, object string) denial {
+	k := denial{who{actor.ID.String(), actor.Name, actor.SourceAddress}, permission, object}
+	if _, again := d.open[k]; again {
+		return k
+	}
+	if d.actors[k.who] >= denialsByActor {
+		k.permission, k.route = many, many
+	}
+	if _, again := d.open[k]; !again && len(d.open) >= denialsOpen {
+		return denial{who{"", many, ""}, many, many}
+	}
+	return k
+}
+
+// Run writes first attempts at once, the counts at the end of every window, and what is left when ctx ends.
+func (d *Denials) Run(ctx context.Context) error {
+	tick := time.NewTicker(d.cfg.Window)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			d.writeWindow(ctx)
+			return nil
+		case <-d.fresh:
+			d.writeFirst(ctx)
+		case <-tick.C:
+			d.writeWindow(ctx)
+		}
+	}
+}
+
+func (d *Denials) writeFirst(ctx context.Context) {
+	d.mu.Lock()
+	first := d.first
+	d.first = nil
+	d.mu.Unlock()
+	for i, k := range first {
+		if !d.writeOne(ctx, k, 0) {
+			d.cfg.Log.ErrorContext(ctx, "denied attempts wait for the end of their window", "attempts", len(first)-i)
+			return // one wait is enough to learn that the store is away; the counts are kept
+		}
+	}
+}
+
+// writeWindow writes what was counted and begins the next window; what could not be written goes into it.
+func (d *Denials) writeWindow(ctx context.Context) {
+	d.mu.Lock()
+	keys := make([]denial, 0, len(d.open))
+	for k, t := range d.open {
+		if t.count > 0 {
+			keys = append(keys, k)
+		} else {
+			delete(d.open, k)
+		}
+	}
+	d.first, d.actors = nil, map[who]int{}
+	d.mu.Unlock()
+	for i, k := range keys {
+		if !d.writeOne(ctx, k, d.cfg.Window) {
+			d.cfg.Log.ErrorContext(ctx, "denied attempts not recorded, kept for the next window", "kinds", len(keys)-i)
+			return
+		}
+		d.mu.Lock()
+		if t := d.open[k]; t != nil && t.count == 0 {
+			delete(d.open, k)
+		}
+		d.mu.Unlock()
+	}
+}
+
+func (d *Denials) writeOne(ctx context.Context, k denial, over time.Duration) bool {
+	d.mu.Lock()
+	t := d.open[k]
+	if t == nil || t.count == 0 {
+		d.mu.Unlock()
+		return true
+	}
+	n, actor := t.count, t.actor
+	t.count = 0
+	d.mu.Unlock()
+	if over > 0 {
+		actor.RequestID = "" // it stands for many requests
+	}
+	err := d.write(ctx, actor, k, n, over)
+	if err == nil {
+		return true
+	}
+	d.cfg.Log.ErrorContext(ctx, "denied attempt not recorded", "error", err, "permission", k.permission)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t.count += n // writeWindow, which alone removes tallies, runs in this goroutine
+	return false
+}
+
+// write goes on when ctx ends: the attempt was made all the same.
 func (d *Denials) write(ctx context.Context, actor control.Actor, k denial, count int64, over time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), denialTimeout)
 	defer cancel()
@@ -100,50 +193,4 @@ func (d *Denials) write(ctx context.Context, actor control.Actor, k denial, coun
 		Params: map[string]any{"permission": k.permission, "route": k.route, "count": count, "seconds": int64(over / time.Second)},
 	})
 	return err
-}
-
-// Run writes the counts at the end of every window, and of the last one when ctx ends.
-func (d *Denials) Run(ctx context.Context) error {
-	tick := time.NewTicker(d.cfg.Window)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			d.Flush(ctx)
-			return nil
-		case <-tick.C:
-			d.Flush(ctx)
-		}
-	}
-}
-
-// Flush writes the counts of the window and begins the next.
-func (d *Denials) Flush(ctx context.Context) {
-	d.mu.Lock()
-	open := d.open
-	d.open, d.actors = map[denial]int64{}, map[who]int{}
-	d.mu.Unlock()
-	failed := false
-	for k, n := range open {
-		if n == 0 {
-			continue
-		}
-		if !failed { // one wait is enough to learn that the store is away
-			if err := d.write(ctx, k.actor(), k, n, d.cfg.Window); err == nil {
-				continue
-			} else {
-				failed = true
-				d.cfg.Log.ErrorContext(ctx, "denied attempts not recorded", "error", err)
-			}
-		}
-		d.again(k, n)
-	}
-}
-
-func (k denial) actor() control.Actor {
-	a := control.Actor{Name: k.name, SourceAddress: k.address}
-	if err := a.ID.UnmarshalText([]byte(k.id)); err != nil {
-		return control.Actor{Name: k.name, SourceAddress: k.address} // attempts of many actors
-	}
-	return a
 }

@@ -13,12 +13,12 @@ import (
 
 // ActiveConfig configures an Active. Zero values take the defaults.
 type ActiveConfig struct {
-	Replica   string          // name under which the process writes down what it has in force
-	Hints     <-chan struct{} // "look now"; may be nil: polling alone finds every version
-	Poll      time.Duration   // how often the head is read; 500 ms
-	Retry     time.Duration   // pause after a version could not be read; 50 ms, doubled up to Poll
-	Heartbeat time.Duration   // how often the replica's row is written though nothing changed; 5 s
-	Timeout   time.Duration   // of one read; 3 s
+	Replica   string        // name under which the process writes down what it has in force
+	Hints     <-chan string // "look now", whatever it says; may be nil: polling alone finds every version
+	Poll      time.Duration // how often the head is read; 500 ms
+	Retry     time.Duration // pause after a version could not be read; 50 ms, doubled up to Poll
+	Heartbeat time.Duration // how often the replica's row is written though nothing changed; 5 s
+	Timeout   time.Duration // of one read; 3 s
 	Log       *slog.Logger
 }
 

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"math"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -128,4 +129,23 @@ func Printable(v string, most int) string {
 		out = append(out, r)
 	}
 	return string(out)
+}
+
+// CheckCode checks the code of an account by the rules of the document's codes.
+func CheckCode(path, code string) []control.FieldError {
+	f := &faults{}
+	f.code(path, code, 64, codeMarks)
+	return f.all()
+}
+
+// CheckName checks a name for people, in any script: not empty, at most most characters, none of which
+// is a control character.
+func CheckName(path, name string, most int) []control.FieldError {
+	f := &faults{}
+	if strings.TrimFunc(name, blankRune) == "" {
+		f.add(path, KeyRequired, nil)
+	} else {
+		f.text(path, name, most)
+	}
+	return f.all()
 }

@@ -6,7 +6,28 @@ package sqlc
 
 import (
 	"time"
+
+	"github.com/google/uuid"
 )
+
+type AuditEvent struct {
+	Sequence      int64
+	At            time.Time
+	ActorID       *uuid.UUID
+	ActorName     string
+	SourceAddress string
+	RequestID     string
+	Action        string
+	ObjectKind    string
+	ObjectID      string
+	PolicyVersion *int64
+	Reason        string
+	Result        string
+	// words and Han bigrams of the reason, and every object and field that the event touched
+	Terms  []string
+	Record string
+	Hash   []byte
+}
 
 type PolicyReplica struct {
 	Replica string

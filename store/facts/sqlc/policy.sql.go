@@ -7,30 +7,47 @@ package sqlc
 
 import (
 	"context"
-	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
 )
 
-const policyDocument = `-- name: PolicyDocument :one
-SELECT version, schema, document, digest FROM policy_version WHERE version = $1
+const planList = `-- name: PlanList :many
+SELECT tenant_id, code, name, plan_code, status FROM tenant ORDER BY tenant_id
 `
 
-type PolicyDocumentRow struct {
-	Version  int64
-	Schema   int32
-	Document json.RawMessage
-	Digest   []byte
+type PlanListRow struct {
+	TenantID uuid.UUID
+	Code     string
+	Name     string
+	PlanCode string
+	Status   string
 }
 
-func (q *Queries) PolicyDocument(ctx context.Context, version int64) (PolicyDocumentRow, error) {
-	row := q.db.QueryRow(ctx, policyDocument, version)
-	var i PolicyDocumentRow
-	err := row.Scan(
-		&i.Version,
-		&i.Schema,
-		&i.Document,
-		&i.Digest,
-	)
-	return i, err
+func (q *Queries) PlanList(ctx context.Context) ([]PlanListRow, error) {
+	rows, err := q.db.Query(ctx, planList)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []PlanListRow
+	for rows.Next() {
+		var i PlanListRow
+		if err := rows.Scan(
+			&i.TenantID,
+			&i.Code,
+			&i.Name,
+			&i.PlanCode,
+			&i.Status,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const policyHead = `-- name: PolicyHead :one
@@ -62,6 +79,83 @@ func (q *Queries) PolicyReplicas(ctx context.Context) ([]PolicyReplica, error) {
 			&i.Version,
 			&i.Error,
 			&i.SeenAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const policyVersion = `-- name: PolicyVersion :one
+SELECT version, base_version, document, digest, reason, actor_id, actor_name, restored_from, created_at
+FROM policy_version WHERE version = $1
+`
+
+type PolicyVersionRow struct {
+	Version      int64
+	BaseVersion  int64
+	Document     string
+	Digest       []byte
+	Reason       string
+	ActorID      *uuid.UUID
+	ActorName    string
+	RestoredFrom *int64
+	CreatedAt    time.Time
+}
+
+func (q *Queries) PolicyVersion(ctx context.Context, version int64) (PolicyVersionRow, error) {
+	row := q.db.QueryRow(ctx, policyVersion, version)
+	var i PolicyVersionRow
+	err := row.Scan(
+		&i.Version,
+		&i.BaseVersion,
+		&i.Document,
+		&i.Digest,
+		&i.Reason,
+		&i.ActorID,
+		&i.ActorName,
+		&i.RestoredFrom,
+		&i.CreatedAt,
+	)
+	return i, err
+}
+
+const policyVersions = `-- name: PolicyVersions :many
+SELECT version, digest, reason, actor_id, actor_name, restored_from, created_at
+FROM policy_version WHERE version < $1 ORDER BY version DESC LIMIT $2
+`
+
+type PolicyVersionsRow struct {
+	Version      int64
+	Digest       []byte
+	Reason       string
+	ActorID      *uuid.UUID
+	ActorName    string
+	RestoredFrom *int64
+	CreatedAt    time.Time
+}
+
+func (q *Queries) PolicyVersions(ctx context.Context, before int64, most int32) ([]PolicyVersionsRow, error) {
+	rows, err := q.db.Query(ctx, policyVersions, before, most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []PolicyVersionsRow
+	for rows.Next() {
+		var i PolicyVersionsRow
+		if err := rows.Scan(
+			&i.Version,
+			&i.Digest,
+			&i.Reason,
+			&i.ActorID,
+			&i.ActorName,
+			&i.RestoredFrom,
+			&i.CreatedAt,
 		); err != nil {
 			return nil, err
 		}

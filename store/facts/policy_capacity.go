@@ -1,0 +1,195 @@
+package facts
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"fairlane/control/plan"
+	"fairlane/policy"
+)
+
+// copyAccounts writes what pool groups have and lanes hold. What is no longer in the document keeps its
+// row and its use, with nothing more to give.
+func copyAccounts(ctx context.Context, tx pgx.Tx, v *policy.Version) error {
+	if err := copyGroups(ctx, tx, v); err != nil {
+		return err
+	}
+	type account struct {
+		reserved int64
+		paused   bool
+	}
+	want := map[plan.LaneGroup]account{}
+	for i := range v.Document.Lanes {
+		l := &v.Document.Lanes[i]
+		for _, a := range l.Accounts {
+			want[plan.LaneGroup{Lane: l.Code, Group: a.PoolGroup}] = account{a.ReservedUnits, l.Paused || !v.Document.Switches.SchedulingRunning}
+		}
+	}
+	rows, err := tx.Query(ctx, `SELECT lane, pool_group, reserved_units, paused FROM lane_account`)
+	if err != nil {
+		return err
+	}
+	var k plan.LaneGroup
+	var a account
+	held := map[plan.LaneGroup]account{}
+	if _, err := pgx.ForEachRow(rows, []any{&k.Lane, &k.Group, &a.reserved, &a.paused}, func() error { held[k] = a; return nil }); err != nil {
+		return err
+	}
+	for k := range held {
+		if _, kept := want[k]; !kept {
+			want[k] = account{0, true}
+		}
+	}
+	var lanes, groups []string
+	var reserved []int64
+	var paused []bool
+	for k, a := range want {
+		if h, exists := held[k]; !exists || h != a {
+			lanes, groups, reserved, paused = append(lanes, k.Lane), append(groups, k.Group), append(reserved, a.reserved), append(paused, a.paused)
+		}
+	}
+	if len(lanes) == 0 {
+		return nil
+	}
+	if _, err := tx.Exec(ctx, lockAccountSQL, lanes, groups); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `
+		INSERT INTO lane_account (policy_version, lane, pool_group, reserved_units, paused)
+		SELECT $1::bigint, * FROM unnest($2::text[], $3::text[], $4::bigint[], $5::boolean[])
+		ON CONFLICT (lane, pool_group) DO UPDATE SET updated_at = now(), policy_version = excluded.policy_version,
+			reserved_units = excluded.reserved_units, paused = excluded.paused`, v.Number, lanes, groups, reserved, paused)
+	return err
+}
+
+func copyGroups(ctx context.Context, tx pgx.Tx, v *policy.Version) error {
+	type group struct{ capacity, common int64 }
+	want := map[string]group{}
+	for _, g := range v.Document.PoolGroups {
+		capacity := v.Document.GroupCapacity(g.Code)
+		want[g.Code] = group{capacity, max(0, capacity-v.Document.GroupReserved(g.Code))}
+	}
+	rows, err := tx.Query(ctx, `SELECT pool_group, capacity_units, common_units FROM pool_group_account`)
+	if err != nil {
+		return err
+	}
+	var code string
+	var g group
+	held := map[string]group{}
+	if _, err := pgx.ForEachRow(rows, []any{&code, &g.capacity, &g.common}, func() error { held[code] = g; return nil }); err != nil {
+		return err
+	}
+	for code := range held {
+		if _, kept := want[code]; !kept {
+			want[code] = group{}
+		}
+	}
+	var codes []string
+	var capacity, common []int64
+	for code, g := range want {
+		if h, exists := held[code]; !exists || h != g {
+			codes, capacity, common = append(codes, code), append(capacity, g.capacity), append(common, g.common)
+		}
+	}
+	if len(codes) == 0 {
+		return nil
+	}
+	if _, err := tx.Exec(ctx, lockGroupSQL, codes); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `
+		INSERT INTO pool_group_account (policy_version, pool_group, capacity_units, common_units)
+		SELECT $1::bigint, * FROM unnest($2::text[], $3::bigint[], $4::bigint[])
+		ON CONFLICT (pool_group) DO UPDATE SET updated_at = now(), policy_version = excluded.policy_version,
+			capacity_units = excluded.capacity_units, common_units = excluded.common_units`, v.Number, codes, capacity, common)
+	return err
+}
+
+// poolRow is a row of resource_pool but for what the scheduler itself learns.
+type poolRow struct {
+	kind, group, provider, account, region, model, status string
+	parents                                               []string
+	capacity                                              int64
+}
+
+func (a poolRow) equal(b poolRow) bool {
+	same := slices.Equal(a.parents, b.parents)
+	a.parents, b.parents = nil, nil
+	return same && a.kind == b.kind && a.group == b.group && a.provider == b.provider && a.account == b.account &&
+		a.region == b.region && a.model == b.model && a.status == b.status && a.capacity == b.capacity
+}
+
+// copyPools writes pools and their shards. A pool that is no longer in the document has no capacity;
+// what runs in it is counted until it has ended.
+func copyPools(ctx context.Context, tx pgx.Tx, v *policy.Version) error {
+	held, err := heldPools(ctx, tx)
+	if err != nil {
+		return err
+	}
+	want := map[string]poolRow{}
+	for i := range v.Document.Pools {
+		p := &v.Document.Pools[i]
+		status := "ACTIVE"
+		if p.Paused {
+			status = "PAUSED"
+		}
+		want[p.Key] = poolRow{string(p.Kind), p.Group, p.Provider, p.Account, p.Region, p.Model, status, v.Document.CapGroups(p.Key), p.CapacityUnits}
+	}
+	for key, p := range held {
+		if _, kept := want[key]; !kept {
+			p.status, p.capacity = "REMOVED", 0
+			want[key] = p
+		}
+	}
+	keys := make([]string, 0, len(want))
+	for key := range want {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	b := &pgx.Batch{}
+	for _, key := range keys {
+		p := want[key]
+		if h, exists := held[key]; exists && h.equal(p) {
+			continue
+		}
+		b.Queue(upsertPoolSQL, key, p.kind, p.group, p.parents, p.provider, p.account, p.region, p.model, p.capacity, p.status, v.Number)
+	}
+	if b.Len() > 0 {
+		if err := tx.SendBatch(ctx, b).Close(); err != nil {
+			return err
+		}
+	}
+	demands := v.Document.LargestDemands()
+	targets := make([]shardTarget, len(keys))
+	for i, key := range keys {
+		targets[i] = shardTarget{key, want[key].capacity, max(1, demands[key])}
+	}
+	return copyShards(ctx, tx, targets)
+}
+
+const upsertPoolSQL = `
+	INSERT INTO resource_pool (resource_key, kind, pool_group, parents, provider, provider_account, region, model_code, capacity_units, status, policy_version)
+	VALUES ($1, $2, $3, coalesce($4, '{}'::text[]), $5, $6, $7, $8, $9, $10, $11)
+	ON CONFLICT (resource_key) DO UPDATE SET updated_at = now(), kind = excluded.kind, pool_group = excluded.pool_group,
+		parents = excluded.parents, provider = excluded.provider, provider_account = excluded.provider_account, region = excluded.region,
+		model_code = excluded.model_code, capacity_units = excluded.capacity_units, status = excluded.status, policy_version = excluded.policy_version`
+
+func heldPools(ctx context.Context, tx pgx.Tx) (map[string]poolRow, error) {
+	rows, err := tx.Query(ctx, `
+		SELECT resource_key, kind, pool_group, parents, provider, provider_account, region, model_code, capacity_units, status FROM resource_pool`)
+	if err != nil {
+		return nil, err
+	}
+	held := map[string]poolRow{}
+	for rows.Next() {
+		var key string
+		var p poolRow
+		if err := rows.Scan(&key, &p.kind, &p.group, &p.parents, &p.provider, &p.account, &p.region, &p.model, &p.capacity, &p.status); err != nil {
+			return nil, err
+		}
+		held[key] = p
+	}
+	return held, rows.Err()
+}
