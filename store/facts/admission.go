@@ -72,7 +72,7 @@ func (a *Admissions) InsertTasks(ctx context.Context, tasks []admit.NewTask) ([]
 		var missing *noRuntime
 		switch {
 		case err == nil:
-			crashpoint.Hit("admit.after-commit")
+			crashpoint.Hit("admit.committed")
 			return out, nil
 		case try < 3 && errors.As(err, &missing):
 			if _, err := a.db.pool.Exec(ctx, `
@@ -101,7 +101,7 @@ func (a *Admissions) insert(ctx context.Context, tasks []admit.NewTask) ([]admit
 		if err := b.write(ctx); err != nil {
 			return err
 		}
-		crashpoint.Hit("admit.before-commit")
+		crashpoint.Hit("admit.written")
 		return nil
 	})
 	if err != nil {

@@ -80,10 +80,10 @@ func (db *DB) Tx(ctx context.Context, fn func(pgx.Tx) error) error {
 			}
 		}
 		if err = db.once(ctx, fn); !retryable(err) {
-			return err
+			return away(err)
 		}
 	}
-	return fmt.Errorf("gave up after %d tries: %w", txAttempts, err)
+	return away(fmt.Errorf("gave up after %d tries: %w", txAttempts, err))
 }
 
 func (db *DB) once(ctx context.Context, fn func(pgx.Tx) error) error {
