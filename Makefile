@@ -49,7 +49,7 @@ lint: install-build drift $(GOLANGCI)
 
 # Generated code must be that of its sources. sqlc takes minutes to build, so its inputs are compared by sum.
 drift:
-	@stale=$$(git ls-files -z -- '*.go' | xargs -0 gofmt -l); \
+	@stale=$$(find . -name '*.go' -not -path './.*' -print0 | xargs -0 gofmt -l); \
 		if [ -n "$$stale" ]; then echo "gofmt would change:"; echo "$$stale"; exit 1; fi
 	@go tool templ generate -check -log-level warn || { echo "templ code is stale: run make generate"; exit 1; }
 	@.ci/sqlc-inputs --check
