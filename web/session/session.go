@@ -127,14 +127,8 @@ func (s *Sessions) touch(ctx context.Context, token string) {
 	}
 }
 
-// Alive reports whether the session of that token hash still lives and its operator is active.
-func (s *Sessions) Alive(ctx context.Context, tokenHash string) (bool, error) {
-	alive, err := s.cfg.Store.Alive(ctx, []string{tokenHash})
-	return alive[tokenHash], err
-}
-
-// AliveOf asks for many at once.
-func (s *Sessions) AliveOf(ctx context.Context, tokenHashes []string) (map[string]bool, error) {
+// Alive reports which of the token hashes are those of living sessions of active operators.
+func (s *Sessions) Alive(ctx context.Context, tokenHashes []string) (map[string]bool, error) {
 	return s.cfg.Store.Alive(ctx, tokenHashes)
 }
 

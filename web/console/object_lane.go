@@ -1,0 +1,60 @@
+package console
+
+import (
+	"context"
+
+	"github.com/gin-gonic/gin"
+
+	"fairlane/control"
+	"fairlane/policy"
+	"fairlane/policy/access"
+	"fairlane/views"
+	"fairlane/views/page"
+)
+
+// lane loads the lane that the address names.
+func (s *Console) lane(c *gin.Context) loader {
+	code := c.Param("lane")
+	return func(ctx context.Context, doc *policy.Document) (object, error) {
+		l, ok := doc.Lane(code)
+		if !ok {
+			return object{}, control.Errorf(control.CodeNotFound, "there is no such lane")
+		}
+		return laneObject(ctx, doc, l), nil
+	}
+}
+
+func laneObject(ctx context.Context, doc *policy.Document, l *policy.Lane) object {
+	o := object{
+		kind: "object.lane", title: l.Code, active: "lanes", address: "/lanes/" + l.Code,
+		scope: access.Object{Lane: l.Code}, causes: map[string]string{},
+		facts: []page.Fact{
+			{Label: views.T(ctx, "field.strategy"), Value: string(l.Strategy)},
+			{Label: views.T(ctx, "lane.share"), Value: views.Percent(float64(policy.LaneShares(doc)[l.Code]) / 1000)},
+			{Label: views.T(ctx, "field.wait_target_seconds"), Value: views.Seconds(ctx, l.WaitTargetSeconds)},
+		},
+	}
+	code := l.Code
+	o.fields = append(o.fields, field{name: "weight", label: "field.weight", unit: policy.UnitWeight, value: decimal(l.Weight),
+		set: func(v string) policy.Edit { return policy.SetLane(code, "weight", v) }})
+	for _, a := range l.Accounts {
+		group, name := a.PoolGroup, "reserved_units"
+		if len(l.Accounts) > 1 {
+			name = "reserved_units@" + group
+		}
+		o.facts = append(o.facts, page.Fact{Label: views.T(ctx, "lane.group", "Group", group), Value: views.T(ctx, "lane.group_value",
+			"Reserved", doc.GroupReserved(group), "Capacity", doc.GroupCapacity(group))})
+		o.causes["pool_groups["+group+"].reserved_units"] = name
+		o.causes["lanes["+code+"].reserved_units"] = name
+		o.fields = append(o.fields, field{name: name, label: "field.reserved_units", unit: policy.UnitSlots, value: decimal(a.ReservedUnits),
+			set: func(v string) policy.Edit { return policy.SetLaneReserved(code, group, v) }})
+	}
+	for _, sw := range []struct {
+		name string
+		on   bool
+	}{{"admission_open", l.AdmissionOpen}, {"paused", l.Paused}} {
+		o.fields = append(o.fields, field{name: sw.name, label: views.Key("field." + sw.name), isSwitch: true, on: sw.on,
+			set: func(v string) policy.Edit { return policy.SetLane(code, sw.name, v) }})
+	}
+	return o
+}
