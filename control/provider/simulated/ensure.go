@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -98,7 +99,7 @@ func Stop(ctx context.Context, dir string) error {
 		return fmt.Errorf("simulated provider: %w", err)
 	}
 	for n := range 150 { // 3 s
-		if released(dir) {
+		if released(dir) && gone(c.PID) {
 			return nil
 		}
 		if n == 100 {
@@ -265,6 +266,16 @@ func healthy(ctx context.Context, c beacon) bool {
 	}
 	err = json.NewDecoder(io.LimitReader(resp.Body, 4096)).Decode(&body)
 	return err == nil && c.ID != "" && body.ID == c.ID
+}
+
+// gone reports whether a process has ended; one that only waits to be reaped has.
+func gone(pid int) bool {
+	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+		return true
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, ok := strings.Cut(string(stat), ") ")
+	return err == nil && ok && strings.HasPrefix(rest, "Z")
 }
 
 // released reports whether nobody holds the journal any more.
