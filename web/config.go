@@ -19,6 +19,8 @@ type Config struct {
 	Token      gin.HandlerFunc          // checks a tenant's API token; aborts with an answer when it is wrong
 	Display    gin.HandlerFunc          // checks a wall's display token; nil: walls use sessions only
 	Asset      func(name string) string // address of an embedded asset
+	Preference Preferences              // keeps signed-in operators' choices beside the cookie; may be nil
+	Secure     bool                     // mark cookies Secure although this process does not speak TLS itself
 	Currency   string                   // sign of the platform's currency; default ¥
 	MaxBody    int64                    // bytes; default 1 MB
 	Now        func() time.Time

@@ -115,31 +115,38 @@ func langFrom(header string) views.Lang {
 	return views.EN
 }
 
-// preference applies a choice of language or theme that came with a form, and stores it.
+// preference applies a choice of language or theme that came with a form, and keeps it.
 func (e *engine) preference(c *gin.Context) {
-	lang, theme := c.Request.PostFormValue("set_lang"), c.Request.PostFormValue("set_theme")
-	if lang == "" && theme == "" {
+	ch, before := choiceOf(c.Request), choiceOf(c.Request)
+	var lang, theme *string
+	if l, ok := validLang(c.Request.PostForm.Get("set_lang")); ok {
+		ch.lang = l
+		lang = (*string)(&ch.lang)
+		e.keep(c, cookieLang, *lang)
+	}
+	switch asked := c.Request.PostForm.Get("set_theme"); asked {
+	case "light", "dark", "system":
+		ch.theme = strings.TrimPrefix(asked, "system")
+		theme = &ch.theme
+		e.keep(c, cookieTheme, *theme)
+	}
+	if lang == nil && theme == nil {
 		return
 	}
-	ch := choiceOf(c.Request)
-	if l, ok := validLang(lang); ok {
-		ch.lang = l
-		e.keep(c, cookieLang, lang)
-	}
-	switch theme {
-	case "light", "dark":
-		ch.theme = theme
-		e.keep(c, cookieTheme, theme)
-	case "system":
-		ch.theme = ""
-		e.keep(c, cookieTheme, "")
-	}
 	e.setReader(c, ch)
+	subject, signedIn := access.SubjectOf(c.Request.Context())
+	if !signedIn || e.cfg.Preference == nil || ch == before {
+		return
+	}
+	if err := e.cfg.Preference.SavePreference(c.Request.Context(), subject.Operator, lang, theme); err != nil {
+		// The cookie has it; the page must not fail over it.
+		e.cfg.Log.WarnContext(c.Request.Context(), "preference not kept", "error", err)
+	}
 }
 
 func (e *engine) keep(c *gin.Context, name, value string) {
 	http.SetCookie(c.Writer, &http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: 365 * 24 * 3600,
-		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: c.Request.TLS != nil,
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: e.cfg.Secure || c.Request.TLS != nil,
 	})
 }

@@ -3,6 +3,8 @@ package web
 import (
 	"context"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // Condition is what every page says about the platform: the policy in force in this process, the newest
@@ -28,4 +30,9 @@ type Mode struct {
 // open one, so it answers from memory.
 type Conditions interface {
 	Condition(ctx context.Context) (Condition, error)
+}
+
+// Preferences keeps an operator's choice of language and theme; nil leaves one as it is.
+type Preferences interface {
+	SavePreference(ctx context.Context, operator uuid.UUID, language, theme *string) error
 }
