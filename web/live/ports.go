@@ -25,7 +25,7 @@ type Rights interface {
 
 // Sessions tells which of some sessions still live; the others are left out.
 type Sessions interface {
-	Living(ctx context.Context, sessions []string) (map[string]bool, error)
+	Alive(ctx context.Context, sessions []string) (map[string]bool, error)
 }
 
 // Meter counts.

@@ -107,7 +107,7 @@ func (h *Hub) checkAll(ctx context.Context) error {
 			ids = append(ids, s.session)
 		}
 	}
-	living, sessionErr := h.cfg.Sessions.Living(ctx, ids)
+	living, sessionErr := h.cfg.Sessions.Alive(ctx, ids)
 	rights, rightsErr := map[uuid.UUID]access.Rights{}, error(nil)
 	for _, s := range sockets {
 		if sessionErr == nil && !living[s.session] {
