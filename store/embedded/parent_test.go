@@ -178,6 +178,9 @@ func TestAsANormalUser(t *testing.T) {
 	kill(t, cmd)
 	awaitGone(t, p.Postgres)
 	awaitGone(t, p.Redis)
+	for _, name := range []string{"postgres.json", "redis.json"} { // what the next start would do
+		clearStale(filepath.Join(data, name))
+	}
 }
 
 func copyFile(t *testing.T, from, to string) {

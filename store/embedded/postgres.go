@@ -92,7 +92,7 @@ func (p *Postgres) start(ctx context.Context, cfg Config, home string, acc accou
 	} else if err := vacate(ctx, cluster); err != nil {
 		return err
 	}
-	if p.sockets, err = socketDir(ctx, acc); err != nil {
+	if p.sockets, err = socketDir(ctx, acc, p.endpoint); err != nil {
 		return err
 	}
 	logPath := filepath.Join(home, "postgres.log")

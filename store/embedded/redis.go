@@ -57,7 +57,7 @@ func (r *Redis) start(ctx context.Context, cfg Config, acc account) error {
 	if err != nil {
 		return err
 	}
-	if r.sockets, err = socketDir(ctx, acc); err != nil {
+	if r.sockets, err = socketDir(ctx, acc, r.endpoint); err != nil {
 		return err
 	}
 	socket := filepath.Join(r.sockets, "redis.sock")

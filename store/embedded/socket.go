@@ -14,8 +14,9 @@ const maxSocketDir = 80
 
 const socketPrefix = "fairlane-"
 
-// socketDir makes a short folder that only the account may enter.
-func socketDir(ctx context.Context, acc account) (string, error) {
+// socketDir makes a short folder that only the account may enter, and writes it down at path before it is
+// used, so that a kill at any moment leaves none that the next start does not know of.
+func socketDir(ctx context.Context, acc account, path string) (string, error) {
 	parent := os.TempDir()
 	if len(parent)+len(socketPrefix)+12 > maxSocketDir || !acc.reaches(ctx, parent, "-x") {
 		parent = "/tmp"
@@ -24,7 +25,10 @@ func socketDir(ctx context.Context, acc account) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("folder for sockets: %w", err)
 	}
-	if err := acc.take(dir); err != nil {
+	if err = (endpoint{SocketDir: dir}).write(path); err == nil {
+		err = acc.take(dir)
+	}
+	if err != nil {
 		_ = os.Remove(dir)
 		return "", fmt.Errorf("folder for sockets: %w", err)
 	}
