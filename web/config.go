@@ -24,6 +24,8 @@ type Config struct {
 	Currency   string                   // sign of the platform's currency; default ¥
 	MaxBody    int64                    // bytes; default 1 MB
 	Now        func() time.Time
+	// Served is told of every answer by the template of its route ("" for none), for metrics; may be nil.
+	Served func(route, method string, status int, took time.Duration)
 }
 
 const defaultMaxBody = 1 << 20

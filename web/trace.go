@@ -62,8 +62,12 @@ func (e *engine) trace(c *gin.Context) {
 		if status >= http.StatusInternalServerError {
 			level = slog.LevelError
 		}
+		took := e.cfg.Now().Sub(began)
+		if e.cfg.Served != nil {
+			e.cfg.Served(c.FullPath(), c.Request.Method, status, took)
+		}
 		e.cfg.Log.Log(ctx, level, "request", "method", c.Request.Method, "route", c.FullPath(), "status", status,
-			"bytes", max(c.Writer.Size(), 0), "seconds", e.cfg.Now().Sub(began).Round(time.Microsecond).Seconds(),
+			"bytes", max(c.Writer.Size(), 0), "seconds", took.Round(time.Microsecond).Seconds(),
 			"peer", peer, "request_id", id, "operator", access.ActorOf(c.Request.Context()).Name)
 	}()
 	c.Next()
