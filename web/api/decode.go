@@ -169,6 +169,9 @@ func whole(text string) (int64, bool) {
 	if err != nil || x != math.Trunc(x) || math.Abs(x) > 1<<53 {
 		return 0, false
 	}
+	if mantissa, _, _ := strings.Cut(strings.ToLower(text), "e"); x == 0 && strings.ContainsAny(mantissa, "123456789") {
+		return 0, false // too small for a float, but not nothing
+	}
 	return int64(x), true
 }
 
