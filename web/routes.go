@@ -53,6 +53,7 @@ var Routes = []Route{
 	{"tenant.list", get, "/tenants", access.TenantRead, Session},
 	{"task.list", get, "/tasks", access.TaskRead, Session},
 	{"task.show", get, "/tasks/:task", access.TaskRead, Session},
+	{"task.cancel", post, "/tasks/:task/cancel", access.TaskCancel, Session},
 	{"health.show", get, "/health", access.HealthRead, Session},
 	{"wall.show", get, "/wall", access.WallRead, Display},
 	{"live.socket", get, "/live", access.SelfUse, Display},
