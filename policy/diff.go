@@ -264,8 +264,8 @@ func (d *differ) tenant(t Tenant, shareBefore, shareAfter int64) {
 	row := Change{Object: ObjectTenant, ID: t.Code, Name: cmp.Or(t.Name, t.Code), Path: tenantPath(t.Code), Kind: ChangeSet}
 	b, a := d.old.settings(t), d.now.settings(t)
 	for i := range b {
-		if same(b[i].v, a[i].v) && b[i].own == a[i].own {
-			continue
+		if !b[i].own && !a[i].own || b[i].own == a[i].own && same(b[i].v, a[i].v) {
+			continue // what the plan changed is a row of the plan
 		}
 		r := row.field(b[i].value, b[i].v, a[i].v)
 		r.OwnBefore, r.OwnAfter = b[i].own, a[i].own

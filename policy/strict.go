@@ -27,7 +27,7 @@ func inspect(data []byte) []control.FieldError {
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
-	in := &inspector{faults: f, dec: dec, strict: newestSchema(data)}
+	in := &inspector{faults: f, dec: dec, strict: newestSchema(data), shapes: map[reflect.Type]*shape{}}
 	err := in.value("", reflect.TypeFor[Document](), 0)
 	if err == nil {
 		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
@@ -57,6 +57,29 @@ type inspector struct {
 	*faults
 	dec    *json.Decoder
 	strict bool
+	shapes map[reflect.Type]*shape
+}
+
+// shape is what a declaration says of an object's keys.
+type shape struct {
+	types    map[string]reflect.Type
+	required []string
+}
+
+func (in *inspector) shape(t reflect.Type) *shape {
+	if s, ok := in.shapes[t]; ok {
+		return s
+	}
+	s := &shape{types: make(map[string]reflect.Type, t.NumField())}
+	for i := range t.NumField() {
+		name, option, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		s.types[name] = t.Field(i).Type
+		if option != "omitempty" {
+			s.required = append(s.required, name)
+		}
+	}
+	in.shapes[t] = s
+	return s
 }
 
 // value reads one value that should be of type t.
@@ -130,12 +153,8 @@ func (in *inspector) number(path, text string, t reflect.Type, want string) {
 }
 
 func (in *inspector) object(path string, t reflect.Type, depth int) error {
-	fields := make(map[string]reflect.StructField, t.NumField())
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		fields[name] = t.Field(i)
-	}
-	seen := make(map[string]bool, len(fields))
+	shape := in.shape(t)
+	seen := make(map[string]bool, len(shape.types))
 	for in.dec.More() {
 		token, err := in.dec.Token()
 		if err != nil {
@@ -143,7 +162,7 @@ func (in *inspector) object(path string, t reflect.Type, depth int) error {
 		}
 		key, _ := token.(string)
 		place := strings.TrimPrefix(path+"."+Printable(key, 80), ".")
-		field, known := fields[key]
+		field, known := shape.types[key]
 		switch {
 		case seen[key]:
 			in.add(place, KeyDuplicateKey, nil)
@@ -155,15 +174,14 @@ func (in *inspector) object(path string, t reflect.Type, depth int) error {
 		if !known {
 			err = in.next(depth + 1)
 		} else {
-			err = in.value(place, field.Type, depth+1)
+			err = in.value(place, field, depth+1)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	for i := range t.NumField() {
-		name, option, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		if in.strict && !seen[name] && option != "omitempty" {
+	for _, name := range shape.required {
+		if in.strict && !seen[name] {
 			in.add(strings.TrimPrefix(path+"."+name, "."), KeyMissing, nil)
 		}
 	}
