@@ -21,6 +21,7 @@ type commands struct {
 	Audit    auditCmd    `cmd:"" help:"Work with the audit chain."`
 	Migrate  migrateCmd  `cmd:"" help:"Bring the database to this version's schema."`
 	User     userCmd     `cmd:"" help:"Work with the console's accounts."`
+	Tenant   tenantCmd   `cmd:"" help:"Work with tenants."`
 	Token    tokenCmd    `cmd:"" help:"Work with the API tokens of tenants."`
 	Bench    benchCmd    `cmd:"" help:"Measure against a baseline in the same run; prints JSON lines."`
 	Provider providerCmd `cmd:"" name:"simulated-provider" hidden:"" help:"Run the simulated provider (started by demo)."`

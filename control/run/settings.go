@@ -23,7 +23,6 @@ type storeSettings struct {
 type serveSettings struct {
 	storeSettings
 	Listen      string `env:"FAIRLANE_LISTEN" default:"127.0.0.1:8080" help:"Address of the console and the API."`
-	TrustProxy  string `name:"trust-proxy" env:"FAIRLANE_TRUST_PROXY" help:"CIDRs of reverse proxies whose X-Forwarded-For counts, by commas; none by default."`
 	PublicURL   string `name:"public-url" env:"FAIRLANE_PUBLIC_URL" help:"Address under which browsers and providers reach this process; http://<listen> when empty."`
 	AllowedDial string `name:"allow-dial" env:"FAIRLANE_ALLOW_DIAL" help:"CIDRs of private networks that providers may lie in, by commas; none by default."`
 }
@@ -73,9 +72,6 @@ func (s *serveSettings) check() error {
 		s.PublicURL = "http://" + net.JoinHostPort(host, port)
 	}
 	s.PublicURL = strings.TrimRight(s.PublicURL, "/")
-	if _, err := cidrs("FAIRLANE_TRUST_PROXY", s.TrustProxy); err != nil {
-		return err
-	}
 	if _, err := cidrs("FAIRLANE_ALLOW_DIAL", s.AllowedDial); err != nil {
 		return err
 	}

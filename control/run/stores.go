@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -72,41 +71,46 @@ func (s *stores) stop() {
 	}
 }
 
-// withDatabase runs fn for a command that works beside a running process or alone: over the given
-// database, over the private one that somebody runs, or over the private one started for the purpose.
+// withDatabase runs fn for a command that works beside a running process or alone, on a database whose
+// schema is this program's.
 func withDatabase(ctx context.Context, s *storeSettings, fn func(db *facts.DB, url string) error) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	url := s.DatabaseURL
-	if url == "" {
-		running, ok := embedded.Running(ctx, s.DataDir)
-		if ok {
-			url = running
-		} else {
-			pg, err := embedded.StartPostgres(ctx, embedded.Config{DataDir: s.DataDir, Logger: slog.New(slog.DiscardHandler)})
-			if err != nil {
-				return fmt.Errorf("private PostgreSQL: %w", err)
-			}
-			defer func() {
-				live, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-				defer cancel()
-				_ = pg.Stop(live)
-			}()
-			url = pg.URL
+	return withURL(ctx, s, func(url string) error {
+		current, known, err := facts.SchemaVersion(ctx, url)
+		if err != nil {
+			return err
 		}
+		if current != known {
+			return fmt.Errorf("the database has schema version %d, this program needs %d: run fairlane migrate first", current, known)
+		}
+		db, err := facts.Open(ctx, url, "command", 4)
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		return fn(db, url)
+	})
+}
+
+// withURL finds the database: the given one, the private one that somebody runs, or the private one
+// started for the purpose.
+func withURL(ctx context.Context, s *storeSettings, fn func(url string) error) error {
+	if s.DatabaseURL != "" {
+		return fn(s.DatabaseURL)
 	}
-	current, known, err := facts.SchemaVersion(ctx, url)
+	if running, ok := embedded.Running(ctx, s.DataDir); ok {
+		return fn(running)
+	}
+	pg, err := embedded.StartPostgres(ctx, embedded.Config{DataDir: s.DataDir, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		return err
+		return fmt.Errorf("private PostgreSQL: %w", err)
 	}
-	if current != known {
-		return fmt.Errorf("the database has schema version %d, this program needs %d: run fairlane migrate first", current, known)
-	}
-	db, err := facts.Open(ctx, url, "command", 4)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	return errors.Join(fn(db, url), ctx.Err())
+	defer func() {
+		live, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		_ = pg.Stop(live)
+	}()
+	return fn(pg.URL)
 }

@@ -1,0 +1,5 @@
+package run
+
+type benchCmd struct{}
+
+func (benchCmd) Run(*env) error { return nil }
