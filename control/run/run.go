@@ -39,6 +39,11 @@ type env struct {
 func Main(args []string, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	return MainContext(ctx, args, out, errOut)
+}
+
+// MainContext is Main for callers that say themselves when to stop.
+func MainContext(ctx context.Context, args []string, out, errOut io.Writer) int {
 	var cli commands
 	code := -1
 	parser, err := kong.New(&cli,

@@ -35,6 +35,7 @@ func serve(e *env, settings *serveSettings, p platform) error {
 		return err
 	}
 	defer listener.Close() //nolint:errcheck // the server closes it first when it has run
+	settings.publish(listener.Addr())
 	a := &app{settings: settings, platform: p, log: log, replica: replicaName()}
 	defer a.close()
 	if err := a.open(e.ctx); err != nil {

@@ -55,7 +55,7 @@ func (s *storeSettings) check() error {
 }
 
 func (s *serveSettings) check() error {
-	host, port, err := net.SplitHostPort(s.Listen)
+	_, port, err := net.SplitHostPort(s.Listen)
 	if err != nil {
 		return settingError{"FAIRLANE_LISTEN", fmt.Sprintf("%q is not host:port", s.Listen)}
 	}
@@ -65,17 +65,27 @@ func (s *serveSettings) check() error {
 	if err := checkURL("FAIRLANE_PUBLIC_URL", s.PublicURL, "http", "https"); err != nil {
 		return err
 	}
-	if s.PublicURL == "" {
-		if ip := net.ParseIP(host); host == "" || (ip != nil && ip.IsUnspecified()) {
-			host = "127.0.0.1"
-		}
-		s.PublicURL = "http://" + net.JoinHostPort(host, port)
-	}
 	s.PublicURL = strings.TrimRight(s.PublicURL, "/")
 	if _, err := cidrs("FAIRLANE_ALLOW_DIAL", s.AllowedDial); err != nil {
 		return err
 	}
 	return s.storeSettings.check()
+}
+
+// publish names the address under which the process is reached where no setting does: the one that it
+// listens on, which is known only once it does (port 0 takes any).
+func (s *serveSettings) publish(addr net.Addr) {
+	if s.PublicURL != "" {
+		return
+	}
+	host, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	s.PublicURL = "http://" + net.JoinHostPort(host, port)
 }
 
 func checkURL(name, value string, schemes ...string) error {

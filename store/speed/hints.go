@@ -102,6 +102,8 @@ func (h *Hints) hear(ctx context.Context) (connected bool, err error) {
 	}
 	sub := h.client.rdb.Subscribe(ctx, channels...)
 	defer sub.Close() //nolint:errcheck // a new one is made
+	// A receive does not end with its context, only with its connection.
+	defer context.AfterFunc(ctx, func() { _ = sub.Close() })()
 	confirmed, probed := 0, false
 	for {
 		got, err := sub.ReceiveTimeout(ctx, probeAfter)
