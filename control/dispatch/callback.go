@@ -51,6 +51,8 @@ func (s *Service) Receive(ctx context.Context, providerCode string, attempt uuid
 		return control.Errorf(control.CodeUnauthorized, "%v", provider.ErrSignature)
 	case err != nil:
 		return control.Errorf(control.CodeInvalid, "the callback cannot be read: %s", provider.Clean(err.Error(), 200))
+	case cb.Status.JobID != "" && !provider.GoodJobID(cb.Status.JobID):
+		return control.Errorf(control.CodeInvalid, "the callback names a job in a way that no provider does")
 	case attempt == uuid.Nil && (!cb.Signed || cb.Status.JobID == ""):
 		return control.Errorf(control.CodeNotFound, "no such callback address")
 	}
@@ -58,7 +60,6 @@ func (s *Service) Receive(ctx context.Context, providerCode string, attempt uuid
 	if err != nil {
 		return err
 	}
-	cb.Status.Result = storable(cb.Status.Result)
 	cb.Status.Raw = provider.Redact(cb.Status.Raw, []string{token})
 	err = s.Callbacks.Store(ctx, StoredCallback{
 		ID: id, Provider: providerCode, AttemptID: attempt, Token: token, Signed: cb.Signed, Event: cb.Status,

@@ -35,6 +35,7 @@ type Settings struct {
 	LaneSubmits   int           // in flight per lane; default 32
 	PoolSubmits   int           // in flight per provider, account and model; default 8
 	SubmitTimeout time.Duration // of one submit; default 30 s
+	SubmitMargin  time.Duration // added to it before a worker that did not say what came of its submit is taken for dead; default 5 s
 	ReadTimeout   time.Duration // of one read, look-up or cancel; default 10 s
 	Checking      int           // checks in flight; default 64
 	CheckingEach  int           // checks in flight per provider; default 32
@@ -43,9 +44,6 @@ type Settings struct {
 	Poll          time.Duration // longest sleep of every loop; default 500 ms
 	Grace         time.Duration // for submits in flight when stopping; default 1 s
 }
-
-// submitMargin is added to the time-out of a submit before its worker is taken for dead.
-const submitMargin = 5 * time.Second
 
 func (c *Config) complete() error {
 	for name, missing := range map[string]bool{
@@ -82,7 +80,7 @@ func (c *Config) complete() error {
 		value *time.Duration
 		usual time.Duration
 	}{
-		{"SubmitTimeout", &c.SubmitTimeout, 30 * time.Second}, {"ReadTimeout", &c.ReadTimeout, 10 * time.Second},
+		{"SubmitTimeout", &c.SubmitTimeout, 30 * time.Second}, {"SubmitMargin", &c.SubmitMargin, 5 * time.Second}, {"ReadTimeout", &c.ReadTimeout, 10 * time.Second},
 		{"Lease", &c.Lease, 10 * time.Minute}, {"Undispatched", &c.Undispatched, 30 * time.Second},
 		{"Poll", &c.Poll, 500 * time.Millisecond}, {"Grace", &c.Grace, time.Second},
 	} {

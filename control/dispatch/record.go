@@ -1,10 +1,7 @@
 package dispatch
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"strings"
 	"time"
 
 	"fairlane/control"
@@ -46,7 +43,7 @@ func (s *Service) end(ctx context.Context, c Check, st provider.Status) {
 	}
 	switch st.State {
 	case provider.JobSucceeded:
-		e.State, e.Result = control.AttemptSucceeded, storable(st.Result)
+		e.State, e.Result = control.AttemptSucceeded, st.Result
 		e.ErrorClass, e.ErrorCode, e.ErrorMessage = "", "", ""
 	case provider.JobCanceled:
 		e.State = control.AttemptCanceled
@@ -68,45 +65,4 @@ func code(code string, class provider.Class) string {
 		return string(class)
 	}
 	return code
-}
-
-// storable makes a provider's JSON fit for jsonb, which takes no NUL; what is no JSON at all is said so.
-func storable(raw json.RawMessage) json.RawMessage {
-	if len(bytes.TrimSpace(raw)) == 0 {
-		return json.RawMessage(`{}`)
-	}
-	if !json.Valid(raw) {
-		return json.RawMessage(`{"unreadable":true}`)
-	}
-	if !strings.Contains(string(raw), `\u0000`) {
-		return raw
-	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	var v any
-	if err := decoder.Decode(&v); err != nil {
-		return json.RawMessage(`{"unreadable":true}`)
-	}
-	clean, err := json.Marshal(withoutNUL(v))
-	if err != nil {
-		return json.RawMessage(`{"unreadable":true}`)
-	}
-	return clean
-}
-
-func withoutNUL(v any) any {
-	switch x := v.(type) {
-	case string:
-		return strings.ReplaceAll(x, "\x00", "")
-	case []any:
-		for i := range x {
-			x[i] = withoutNUL(x[i])
-		}
-	case map[string]any:
-		for k, inner := range x {
-			delete(x, k)
-			x[strings.ReplaceAll(k, "\x00", "")] = withoutNUL(inner)
-		}
-	}
-	return v
 }

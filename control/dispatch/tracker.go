@@ -165,7 +165,7 @@ func (s *Service) resolve(ctx context.Context, p provider.Provider, c Check) {
 		return
 	}
 	switch {
-	case err == nil && st.State != provider.JobAbsent && st.JobID != "":
+	case err == nil && st.State != provider.JobAbsent && provider.GoodJobID(st.JobID):
 		s.accept(ctx, c, st.JobID)
 	case err == nil && st.State == provider.JobAbsent && surelyAbsent(p.Capabilities, c):
 		s.endings.add(ctx, Ending{

@@ -140,7 +140,7 @@ func (s *Service) begin(b bounds, batch []parcel, flying *sync.WaitGroup) []Deli
 	for i, p := range batch {
 		refs[i] = Ref{AttemptID: p.message.AttemptID, FencingToken: p.message.FencingToken}
 	}
-	begun, err := s.Attempts.Begin(ctx, refs, s.SubmitTimeout+submitMargin)
+	begun, err := s.Attempts.Begin(ctx, refs, s.SubmitTimeout+s.SubmitMargin)
 	if err != nil || len(begun) != len(batch) {
 		// Whether it was committed is not known: nothing is sent. The message comes again; an attempt
 		// that did begin is then past CREATED and its overdue check looks the job up.

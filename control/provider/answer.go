@@ -91,7 +91,7 @@ func Classify(c Capabilities, s Sent, parse func(status int, body []byte) (Parse
 	a.Code, a.Message = parsed.Code, parsed.Message
 	switch {
 	case s.Status >= 200 && s.Status < 300:
-		if parseErr != nil || !goodJobID(parsed.JobID) {
+		if parseErr != nil || !GoodJobID(parsed.JobID) {
 			a.Outcome, a.Class, a.Message = Unknown, ClassBadAnswer, "accepted, but its job id cannot be read"
 			return a
 		}
@@ -136,7 +136,8 @@ func refusal(status int) (Class, bool) {
 	return ClassInvalid, false
 }
 
-func goodJobID(id string) bool {
+// GoodJobID reports whether a job's id can be kept and asked for: 1 to 512 visible ASCII characters.
+func GoodJobID(id string) bool {
 	if id == "" || len(id) > 512 {
 		return false
 	}

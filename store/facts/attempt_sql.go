@@ -145,13 +145,13 @@ const (
 			ORDER BY a.created_at LIMIT $2),
 		sent AS (
 			INSERT INTO outbox_event (event_id, topic, group_key, event_type, aggregate_id, payload)
-			SELECT s.event_id, $3, s.lane, $4, s.task_id, jsonb_build_object(
-				'event_id', s.event_id, 'event_type', $4, 'task_id', s.task_id, 'attempt_id', s.attempt_id, 'tenant_id', t.tenant_id,
+			SELECT s.event_id, $3::text, s.lane, $4::text, s.task_id, jsonb_build_object(
+				'event_id', s.event_id, 'event_type', $4::text, 'task_id', s.task_id, 'attempt_id', s.attempt_id, 'tenant_id', t.tenant_id,
 				'queue_class', s.lane, 'provider', s.provider, 'provider_account', s.provider_account, 'model_code', t.model_code,
 				'resource_class', t.resource_class, 'fencing_token', s.fencing_token, 'policy_version', s.policy_version,
 				'aggregate_version', t.version, 'trace_id', coalesce(t.trace_context, ''), 'created_at', clock_timestamp())
 			FROM stale s JOIN generation_task t ON t.task_id = s.task_id
 			ON CONFLICT (event_id) DO NOTHING RETURNING group_key),
-		told AS (SELECT pg_notify($5, group_key) FROM (SELECT DISTINCT group_key FROM sent) g)
+		told AS (SELECT pg_notify($5::text, group_key) FROM (SELECT DISTINCT group_key FROM sent) g)
 		SELECT (SELECT count(*) FROM sent), (SELECT count(*) FROM told)`
 )

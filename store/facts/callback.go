@@ -58,10 +58,16 @@ const (
 
 // Store keeps a callback, once.
 func (s *Callbacks) Store(ctx context.Context, c dispatch.StoredCallback) error {
-	event, err := json.Marshal(c.Event)
+	if result := storableJSON(c.Event.Result); result != "" {
+		c.Event.Result = json.RawMessage(result)
+	} else {
+		c.Event.Result = nil
+	}
+	raw, err := json.Marshal(c.Event)
 	if err != nil {
 		return err
 	}
+	event := storableJSON(raw)
 	signature := "NONE"
 	if c.Signed {
 		signature = "VALID"
@@ -72,7 +78,7 @@ func (s *Callbacks) Store(ctx context.Context, c dispatch.StoredCallback) error 
 				return err
 			}
 		}
-		_, err := tx.Exec(ctx, storeCallbackSQL, c.ID, c.Provider, c.AttemptID, c.Event.JobID, signature, event, c.Body, c.Digest)
+		_, err := tx.Exec(ctx, storeCallbackSQL, c.ID, c.Provider, c.AttemptID, c.Event.JobID, signature, event, storableText(c.Body, dispatch.MaxCallback), c.Digest)
 		return err
 	})
 	if err == nil {
