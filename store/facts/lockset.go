@@ -74,9 +74,9 @@ type heldRows struct {
 }
 
 type policyRow struct {
-	active              bool
-	maxTasks, maxUnits  int64
-	userTasks           int64
+	active               bool
+	maxTasks, maxUnits   int64
+	userTasks            int64
 	userImage, userVideo int64
 }
 
