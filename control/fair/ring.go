@@ -158,3 +158,6 @@ func (r *Ring) CatchUp(m *Member, limit int64) {
 
 // Idle lets the rounds that have passed go by without credit: the member wanted nothing.
 func (r *Ring) Idle(m *Member) { m.last = r.turn(m) }
+
+// Seq returns the last place given; places are given anew by Arrange.
+func (r *Ring) Seq() int64 { return r.seq }

@@ -14,124 +14,180 @@ func (h *head) cost() int64 { return min(max(h.CostMilli, control.Milli), maxCos
 // charge is the scaled cost of a start inside a lane: its fairness units, or one unit under WRR.
 func (p *Planner) charge(l *lane, milli int64) int64 {
 	if l.rule.wrr {
-		milli = control.Milli
+		milli = min(milli, control.Milli)
 	}
 	return l.ring.Cost(milli)
 }
 
 // limit is what a tenant may carry into a visit.
 func (p *Planner) limit(m *party) int64 {
-	var largest int64
-	for i := range m.heads {
-		largest = max(largest, p.charge(m.lane, m.heads[i].cost()))
-	}
-	return m.lane.ring.Cap(&m.Member, largest)
+	return m.lane.ring.Cap(&m.Member, p.charge(m.lane, m.largest))
 }
 
 // laneLimit is what a lane may carry into a visit.
 func (p *Planner) laneLimit(l *lane) int64 {
-	var largest int64
-	for _, m := range l.parties {
-		for i := range m.heads {
-			largest = max(largest, p.ring.Cost(m.heads[i].cost()))
-		}
-	}
-	return p.ring.Cap(&l.Member, largest)
+	return p.ring.Cap(&l.Member, p.ring.Cost(l.costs.max()))
 }
 
-func (p *Planner) laneKey(c choice) fair.Key {
-	return p.ring.Key(&c.party.lane.Member, p.ring.Cost(c.head.cost()))
+// choice is the next start of a lane.
+type choice struct {
+	entry *entry // nil: there is none
+	phase phase
+}
+
+// pick chooses the next start: every lane offers its own next, and the lanes' ring decides.
+func (p *Planner) pick() *choice {
+	var best, rest *lane
+	var key fair.Key
+	for _, l := range p.order {
+		if !l.busy || !p.offers(l) {
+			continue
+		}
+		if l.rule.weight == 0 {
+			if rest == nil || p.zeroBefore(l, rest) {
+				rest = l
+			}
+			continue
+		}
+		c := p.ring.Cost(l.offer.entry.head.cost())
+		if p.ring.Continues(&l.Member, c) {
+			return &l.offer
+		}
+		if k := p.ring.Key(&l.Member, c); best == nil || k.Less(key) {
+			best, key = l, k
+		}
+	}
+	switch {
+	case best != nil:
+		return &best.offer
+	case rest != nil:
+		return &rest.offer
+	}
+	return nil
 }
 
 // zeroBefore reports whether lane a comes before lane b in the round robin of lanes of weight 0.
 func (p *Planner) zeroBefore(a, b *lane) bool {
-	n := int64(len(p.order)) + 1
-	return (a.Pos()-p.zero+n-1)%n < (b.Pos()-p.zero+n-1)%n
+	if pastA, pastB := a.Pos() <= p.zero, b.Pos() <= p.zero; pastA != pastB {
+		return pastB
+	}
+	return a.Pos() < b.Pos()
+}
+
+// offers reports whether the lane has something to start, and brings its offer up to date. An offer
+// stays the lane's next until something in the lane changes or it no longer fits.
+func (p *Planner) offers(l *lane) bool {
+	if !l.offered || l.offer.entry != nil && !p.hasRoom(l.offer.entry.stand) {
+		l.offer = p.peek(l)
+		l.offered = true
+	}
+	return l.offer.entry != nil
 }
 
 // streakLimit is the number of reserve starts after which one goes to the ring.
 const streakLimit = 7
 
-// peek returns the next start of a lane and changes nothing.
-func (p *Planner) peek(l *lane) (choice, bool) {
-	var found [4]choice
-	for _, m := range l.parties {
-		h := p.candidate(m)
-		if h == nil {
-			continue
-		}
-		for ph := reserve; ph <= leftover; ph++ {
-			if !m.in(ph, h) {
+// peek finds the next start of a lane.
+func (p *Planner) peek(l *lane) choice {
+	r := p.nextInTurn(l, reserve)
+	if r != nil && l.streak < streakLimit {
+		return choice{r, reserve}
+	}
+	if e := p.nextByKey(l, share); e != nil {
+		return choice{e, share}
+	}
+	if r != nil {
+		return choice{r, reserve}
+	}
+	if e := p.nextByKey(l, over); e != nil {
+		return choice{e, over}
+	}
+	return choice{p.nextInTurn(l, leftover), leftover}
+}
+
+// nextInTurn finds the first entry after the lane's cursor, going round, that may start.
+func (p *Planner) nextInTurn(l *lane, ph phase) *entry {
+	for {
+		var best *stand
+		place, bestPast := int64(0), false
+		for _, s := range l.met {
+			set := &s.reserve
+			if ph == leftover {
+				set = &s.leftover
+			}
+			if s.full || set.Len() == 0 {
 				continue
 			}
-			if c := (choice{m, h, ph}); found[ph].party == nil || p.earlier(l, c, found[ph]) {
-				found[ph] = c
+			n := set.Next(l.cursor)
+			past := n <= l.cursor
+			if best == nil || past == bestPast && n < place || !past && bestPast {
+				best, place, bestPast = s, n, past
 			}
 		}
-	}
-	switch {
-	case found[reserve].party != nil && (l.streak < streakLimit || found[share].party == nil):
-		return found[reserve], true
-	case found[share].party != nil:
-		return found[share], true
-	case found[over].party != nil:
-		return found[over], true
-	}
-	return found[leftover], found[leftover].party != nil
-}
-
-// earlier orders two choices of one lane and phase.
-func (p *Planner) earlier(l *lane, a, b choice) bool {
-	if a.phase == reserve || a.phase == leftover {
-		past, other := a.party.Pos() <= l.cursor, b.party.Pos() <= l.cursor
-		if past != other {
-			return other
-		}
-		return a.party.Pos() < b.party.Pos()
-	}
-	if ca, cb := p.charge(l, a.head.cost()), p.charge(l, b.head.cost()); l.ring.Continues(&a.party.Member, ca) {
-		return true
-	} else if l.ring.Continues(&b.party.Member, cb) {
-		return false
-	} else {
-		return l.ring.Key(&a.party.Member, ca).Less(l.ring.Key(&b.party.Member, cb))
-	}
-}
-
-// in reports whether a start of the head would fall in the phase.
-func (m *party) in(ph phase, h *head) bool {
-	r := m.who.rule
-	var reserved int64
-	if r.Lane == m.code {
-		reserved = r.ReservedUnits
-	}
-	within := min(reserved, r.MaxRunningUnits)
-	units := m.used.Units + h.need.SlotUnits
-	switch ph {
-	case reserve:
-		return units <= within
-	case share:
-		return r.Weight > 0 && units <= max(reserved+r.BurstUnits, within)
-	case over:
-		return r.Weight > 0 && units > max(reserved+r.BurstUnits, within)
-	}
-	return r.Weight == 0 && units > within
-}
-
-// candidate returns the head that the tenant would start now; nil when it is blocked. It never looks
-// at the deficit: a head that waits for deficit is not bypassed.
-func (p *Planner) candidate(m *party) *head {
-	r := m.who.rule
-	for i := range m.heads {
-		h := &m.heads[i]
-		if !h.First && !p.fits(m.lane, h.need) {
-			continue // a later task counts only where it fits
-		}
-		if m.who.used.Units+h.need.SlotUnits > r.MaxRunningUnits || m.who.used.Tasks >= r.MaxRunningTasks {
+		if best == nil {
 			return nil
 		}
-		if p.fits(m.lane, h.need) {
-			return h
+		if e := p.front(l, best, place); e != nil {
+			return e
+		}
+	}
+}
+
+// nextByKey finds the entry whose turn it is by deficit: the open visit while it pays, then the
+// smallest key.
+func (p *Planner) nextByKey(l *lane, ph phase) *entry {
+	if e := p.open(l, ph); e != nil {
+		return e
+	}
+	for {
+		var best *stand
+		var key fair.Key
+		for _, s := range l.met {
+			dues := &s.share
+			if ph == over {
+				dues = &s.over
+			}
+			if s.full || dues.Len() == 0 {
+				continue
+			}
+			if k, ok := dues.Min(l.ring); ok && (best == nil || k.Less(key)) {
+				best, key = s, k
+			}
+		}
+		if best == nil {
+			return nil
+		}
+		if e := p.front(l, best, key.Pos); e != nil {
+			return e
+		}
+	}
+}
+
+// front returns the entry at a place of a stand if it may start; if not, something has been moved out
+// of the way and the search goes on.
+func (p *Planner) front(l *lane, s *stand, place int64) *entry {
+	if !p.hasRoom(s) {
+		return nil
+	}
+	if e := l.places[place].entry(s); p.counts(e) {
+		return e
+	}
+	return nil
+}
+
+// open returns what the tenant whose visit is open would start, if that is in the phase and paid for.
+func (p *Planner) open(l *lane, ph phase) *entry {
+	m := l.ring.Open()
+	if m == nil {
+		return nil
+	}
+	entries := l.places[m.Pos()].entries
+	for i := range entries {
+		if e := &entries[i]; p.hasRoom(e.stand) {
+			if e.phase == ph && l.ring.Continues(m, e.due.Cost) {
+				return e
+			}
+			return nil
 		}
 	}
 	return nil

@@ -16,32 +16,39 @@ import (
 //	snapshot := …                       // read them, with all lanes and pools of the group
 //	plan := p.Cycle(now, snapshot, max)
 //	…                                   // claim plan.Starts in one transaction
-//	p.Confirm(id) or p.Refuse(id, …)    // for every start
+//	p.Confirm(id) or p.Refuse(id, …)    // for every start, best in the order of the plan
 //	p.Settle()                          // then take the claimed tasks out of the queue
 //
 // The queue must not be changed between Cycle and Settle.
 type Planner struct {
-	group   string
-	policy  *Policy
-	rules   *groupRule
-	queue   Queue
-	now     time.Time
-	micro   int64 // now
-	lanes   map[string]*lane
-	order   []*lane // policy order
-	ring    *fair.Ring
-	zero    int64    // place, from 1, of the lane of weight 0 that started last
-	backlog []*party // by the queue's number; nil: empty
-	needs   []*need  // by the queue's number; nil: not met since the last publish
-	tenants map[uuid.UUID]*tenant
-	users   map[TenantUser]*user
-	pools   map[string]*pool
-	common  int64 // common units used
-	pending map[uuid.UUID]*pick
-	settled []*party // whose starts were answered since the cycle
-	refused map[uuid.UUID]*refusal
-	asked   Needs
-	wake    time.Time // when the queue's next delayed task becomes eligible
+	group    string
+	policy   *Policy
+	rules    *groupRule
+	queue    Queue
+	now      time.Time
+	micro    int64 // now
+	lanes    map[string]*lane
+	order    []*lane // policy order
+	ring     *fair.Ring
+	zero     int64    // place of the lane of weight 0 that started last
+	backlog  []*party // by the queue's number; nil: empty
+	needs    []*need  // by the queue's number; nil: not met since the last publish
+	tenants  map[uuid.UUID]*tenant
+	users    map[TenantUser]*user
+	pools    map[string]*pool
+	common   int64 // common units used
+	pending  []*pick
+	hint     int // where the next answer is looked for
+	refused  map[uuid.UUID]*refusal
+	moved    []*party // read since the last cycle: they may have to join or leave their ring
+	shadows  []*stand // with heads that wait behind an earlier one of their tenant that fits
+	agings   agings
+	asking   []*tenant // whose counters the next snapshots should hold
+	askUsers []*user
+	from     int // where the next snapshot starts, when there are too many for one
+	fromUser int
+	asked    Needs
+	wake     time.Time // when the queue's next delayed task becomes eligible
 }
 
 // lane is a lane of the group with its ring of tenants.
@@ -50,11 +57,17 @@ type lane struct {
 	rule    laneRule
 	ring    *fair.Ring
 	parties []*party // members of the ring
+	places  []*party // the same by place
+	stands  []*stand // by number of the need; nil: not met
+	met     []*stand
 	use     LaneUse
+	costs   costs
 	live    int   // parties with heads
 	busy    bool  // some are live and it may start, so that it gets its rounds
 	streak  int   // reserve starts in a row
 	cursor  int64 // place of the last start by reserve, or by a tenant of weight 0
+	offer   choice
+	offered bool // offer is what the lane would start now, if it still fits
 }
 
 // tenant is a tenant with its counters over all lanes.
@@ -62,8 +75,9 @@ type tenant struct {
 	id      uuid.UUID
 	rule    *tenantRule // nil: the policy does not know it
 	used    Use
-	known   bool // used was read at least once
+	known   bool // used was read, and no claim has contradicted it
 	parties []*party
+	ask     int // place in asking, from 1
 }
 
 // party is a tenant inside a lane; it is in the lane's ring while it has unparked heads.
@@ -72,12 +86,17 @@ type party struct {
 	code    string // of the lane
 	lane    *lane  // nil: the policy does not have it in this group
 	who     *tenant
-	backlog int    // the queue's number; -1: nothing waits
-	used    Use    // in this lane
-	heads   []head // by effective band, queued_since, id
-	live    bool   // in the ring, with heads
-	urgent  int    // P0 starts in a row
-	at      int    // place in lane.parties
+	backlog int     // the queue's number; -1: nothing waits
+	used    Use     // in this lane
+	heads   []head  // by effective band, queued_since, id
+	entries []entry // the first head of each need, up to the tenant's maximum
+	largest int64   // cost of the most expensive head, milli-units
+	live    bool    // in the ring, with heads
+	moved   bool    // in Planner.moved
+	urgent  int     // P0 starts in a row
+	at      int     // place in lane.parties
+	noted   int64   // cost noted in the lane's costs
+	ages    int64   // time noted in the planner's agings
 }
 
 // head is an unparked task that may be its tenant's next.
@@ -90,31 +109,35 @@ type head struct {
 // need is what tasks require, with the pools that can serve it under the policy in force.
 type need struct {
 	control.Need
+	id     int
 	pools  []ranked
 	widest int64 // largest task that one of the pools could ever take
 }
 
 type user struct {
 	UserUse
-	known bool // the counters were read
+	id    TenantUser
+	known bool // the counters were read, and no claim has contradicted them
+	ask   int  // place in askUsers, from 1
 }
 
 // pick is a start whose claim has not been answered.
 type pick struct {
 	Start
 	party   *party
-	user    *user
+	user    *user // nil: no cap can bind
 	ref     int
 	cost    int64 // milli-units
 	charged bool  // the tenant's deficit has paid
 	paid    bool  // the lane's deficit has paid
+	done    bool
 }
 
 // NewPlanner makes the planner of a pool group. A group that the policy does not name has no lanes.
 func NewPlanner(group string, policy *Policy, queue Queue) *Planner {
 	p := &Planner{
 		group: group, queue: queue, lanes: map[string]*lane{}, tenants: map[uuid.UUID]*tenant{}, users: map[TenantUser]*user{},
-		pools: map[string]*pool{}, pending: map[uuid.UUID]*pick{}, refused: map[uuid.UUID]*refusal{},
+		pools: map[string]*pool{}, refused: map[uuid.UUID]*refusal{},
 	}
 	p.Publish(policy)
 	return p

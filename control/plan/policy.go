@@ -39,6 +39,7 @@ type rules struct {
 type tenantRule struct {
 	TenantPlan
 	policy.TenantSettings
+	capped bool // a user's cap can bind before the tenant's own maximum does
 }
 
 type groupRule struct {
@@ -124,6 +125,7 @@ func (p *Policy) add(tenants []TenantPlan) {
 		if o := p.rules.overrides[t.ID]; o != nil {
 			rule.TenantSettings = o.Over(plan.Settings)
 		}
+		rule.capped = min(rule.UserMaxRunningTasks, rule.UserMaxRunningImage, rule.UserMaxRunningVideo) < rule.MaxRunningTasks
 		p.tenants[t.ID] = rule
 		p.top[rule.Lane] = max(p.top[rule.Lane], rule.Weight)
 		for lane := range p.rules.routed {

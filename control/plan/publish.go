@@ -11,6 +11,10 @@ func (p *Planner) Publish(policy *Policy) {
 	first := p.policy == nil
 	for _, l := range p.order {
 		p.credit(l)
+		for _, m := range l.parties {
+			p.withdraw(m)
+		}
+		l.stands, l.met, l.offered = nil, nil, false
 	}
 	p.policy = policy
 	p.rules = policy.rules.groups[p.group]
@@ -24,22 +28,28 @@ func (p *Planner) Publish(policy *Policy) {
 	p.setLanes(first)
 	for _, t := range p.tenants {
 		for _, m := range t.parties {
-			m.lane = p.lanes[m.code]
+			if l := p.lanes[m.code]; m.lane != l {
+				m.lane, m.noted = l, 0
+			}
 		}
 	}
 	for _, l := range p.order {
 		p.retune(l)
-		p.mark(l)
+	}
+	for id, u := range p.users {
+		p.park(u)
+		if t := p.tenants[id.Tenant]; t == nil || t.rule == nil || !t.rule.capped {
+			p.forgetUser(u)
+		}
 	}
 	for _, m := range p.backlog {
 		if m != nil {
 			p.read(m)
-			p.settleIn(m)
 		}
 	}
 }
 
-// settings of a ring. A lane that counts tasks charges one unit for each.
+// settings of a ring.
 func (p *Planner) settings() fair.Settings {
 	s := p.policy.rules.doc.Scheduling
 	return fair.Settings{
@@ -47,11 +57,15 @@ func (p *Planner) settings() fair.Settings {
 	}
 }
 
-// credit gives a lane and its tenants the rounds that have passed under the policy that ends.
+// credit gives a lane and its tenants the rounds that have passed on the terms that end.
 func (p *Planner) credit(l *lane) {
 	if l.busy {
 		p.ring.CatchUp(&l.Member, p.laneLimit(l))
 	}
+	p.creditTenants(l)
+}
+
+func (p *Planner) creditTenants(l *lane) {
 	for _, m := range l.parties {
 		l.ring.CatchUp(&m.Member, p.limit(m))
 	}
@@ -77,6 +91,18 @@ func (p *Planner) rescale(l *lane, w int64) {
 	}
 }
 
+// raise brings a lane to a larger scale: a tenant whose home is elsewhere, and heavier, has work in it.
+func (p *Planner) raise(l *lane, w int64) {
+	for _, m := range l.parties {
+		p.withdraw(m)
+	}
+	p.creditTenants(l)
+	p.rescale(l, w)
+	for _, m := range l.parties {
+		p.enter(m)
+	}
+}
+
 // weight under the policy in force.
 func (m *party) weight() int64 {
 	if m.who.rule == nil {
@@ -94,7 +120,7 @@ func (p *Planner) setLanes(first bool) {
 	before := p.ring.Retune(set, p.rules.laneTop)
 	was, gone := p.lanes, p.order
 	p.lanes, p.order = map[string]*lane{}, nil
-	order := make([]*fair.Member, 0, len(p.rules.lanes))
+	members := make([]*fair.Member, 0, len(p.rules.lanes))
 	for _, rule := range p.rules.lanes {
 		l := was[rule.code]
 		if l == nil {
@@ -106,14 +132,14 @@ func (p *Planner) setLanes(first bool) {
 		p.ring.Rescale(&l.Member, before, rule.weight)
 		p.lanes[rule.code] = l
 		p.order = append(p.order, l)
-		order = append(order, &l.Member)
+		members = append(members, &l.Member)
 	}
 	for _, l := range gone {
 		if p.lanes[l.rule.code] == nil {
 			p.dissolve(l)
 		}
 	}
-	p.ring.Arrange(order)
+	p.ring.Arrange(members)
 	p.zero = min(p.zero, int64(len(p.order)))
 }
 

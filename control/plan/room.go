@@ -44,6 +44,7 @@ func (p *Planner) need(id int) *need {
 	}
 	if p.needs[id] == nil {
 		p.needs[id] = p.resolve(p.queue.Need(id))
+		p.needs[id].id = id
 	}
 	return p.needs[id]
 }

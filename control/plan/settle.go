@@ -8,60 +8,105 @@ import (
 
 // refusal is a task that a claim refused; it is passed over until the numbers that refused it differ.
 type refusal struct {
-	pick
+	*pick
 	gate  Gate
 	pool  string
-	seen  [3]int64 // the numbers behind the gate when it was planned
+	fresh bool     // refused since the last Settle
+	seen  [3]int64 // the numbers behind the gate at Settle
 	until time.Time
 }
 
 // refusedFor bounds how long a refused task is passed over when its reason does not seem to change.
 const refusedFor = 5 * time.Second
 
+// answered finds a start that waits for its answer; answers in the order of the plan are found at once.
+func (p *Planner) answered(task uuid.UUID) *pick {
+	for range p.pending {
+		if p.hint >= len(p.pending) {
+			p.hint = 0
+		}
+		k := p.pending[p.hint]
+		p.hint++
+		if k.TaskID == task && !k.done {
+			k.done = true
+			return k
+		}
+	}
+	return nil
+}
+
 // Confirm says that a start was claimed. A task that was not planned is ignored.
 func (p *Planner) Confirm(task uuid.UUID) {
-	k, ok := p.pending[task]
-	if !ok {
-		return
+	if k := p.answered(task); k != nil {
+		p.ask(k.party.who)
+		if k.user != nil {
+			p.askUser(k.user)
+		}
 	}
-	delete(p.pending, task)
-	p.settled = append(p.settled, k.party)
 }
 
 // Refuse says that a start was not claimed, by which gate, and for GatePool by which pool. Its units go
 // back and its cost is given back to the deficits of its tenant and lane; everything else stays. The
 // task is passed over until the reason has changed.
 func (p *Planner) Refuse(task uuid.UUID, gate Gate, pool string) {
-	k, ok := p.pending[task]
-	if !ok {
-		return
+	if k := p.answered(task); k != nil {
+		p.refuse(k, gate, pool)
 	}
-	delete(p.pending, task)
-	p.settled = append(p.settled, k.party)
+}
+
+func (p *Planner) refuse(k *pick, gate Gate, pool string) {
+	m, l := k.party, k.party.lane
+	for _, o := range m.who.parties {
+		p.withdraw(o)
+	}
 	p.count(k, p.pools[k.Pool], -1)
-	l := k.party.lane
 	if k.charged {
-		l.ring.Refund(&k.party.Member, p.charge(l, k.cost))
+		l.ring.Refund(&m.Member, p.charge(l, k.cost))
 	}
 	if k.paid {
 		p.ring.Refund(&l.Member, p.ring.Cost(k.cost))
 	}
-	f := &refusal{pick: *k, gate: gate, pool: pool, until: p.now.Add(refusedFor)}
-	f.seen = p.behind(f)
-	p.refused[task] = f
+	switch {
+	case gate == GateTenant:
+		m.who.known = false
+	case gate == GateUser && k.user != nil:
+		k.user.known = false
+	}
+	p.ask(m.who)
+	if k.user != nil {
+		p.askUser(k.user)
+		p.park(k.user) // it may have been at its cap by this start
+	}
+	for _, o := range m.who.parties {
+		p.read(o)
+	}
+	p.refused[k.TaskID] = &refusal{pick: k, gate: gate, pool: pool, fresh: true, until: p.now.Add(refusedFor)}
 }
 
 // Settle ends a cycle: starts that nobody answered count as refused, and tenants that have nothing
 // left leave their ring.
 func (p *Planner) Settle() {
-	for id := range p.pending {
-		p.Refuse(id, GateTask, "")
+	if len(p.pending) == 0 {
+		return
 	}
-	for _, m := range p.settled {
-		p.read(m)
-		p.settleIn(m)
+	for _, k := range p.pending {
+		if !k.done {
+			k.done = true
+			p.refuse(k, GateTask, "")
+		}
 	}
-	p.settled = p.settled[:0]
+	for _, m := range p.moved {
+		if m.In() && len(m.heads) == 0 {
+			p.leave(m)
+		}
+	}
+	clear(p.pending)
+	p.pending, p.hint = p.pending[:0], 0
+	for _, f := range p.refused {
+		if f.fresh {
+			f.fresh, f.seen = false, p.behind(f)
+		}
+	}
 }
 
 // behind returns the numbers that a refusal's gate is about.
@@ -75,10 +120,11 @@ func (p *Planner) behind(f *refusal) [3]int64 {
 		l := f.party.lane
 		return [3]int64{l.use.Own, p.common, l.rule.reserved}
 	case GateTenant:
-		return [3]int64{f.party.who.used.Units, f.party.who.used.Tasks}
+		return [3]int64{f.party.who.used.Units, f.party.who.used.Tasks, p.policy.Version}
 	case GateUser:
-		u := p.user(TenantUser{f.TenantID, f.UserID})
-		return [3]int64{u.Tasks, u.Image, u.Video}
+		if f.user != nil {
+			return [3]int64{f.user.Tasks, f.user.Image, f.user.Video}
+		}
 	}
 	return [3]int64{p.policy.Version}
 }

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,35 +18,59 @@ type Needs struct {
 // the next cycles, and until then a claim that goes too far is refused and corrects the mirror.
 const askLimit = 4096
 
-// userLimit is the number of mirrored users above which those who run nothing are forgotten.
-const userLimit = 65_536
-
-// Needs follows the queue and names the tenants and users whose counters the next Cycle needs.
+// Needs follows the queue and names the tenants and users whose counters the next Cycle needs: those
+// with waiting tasks that run something, so that a release may have moved their counters, and those
+// whose counters were never read or were contradicted by a claim. The others run nothing.
 func (p *Planner) Needs(now time.Time) Needs {
 	p.advance(now)
 	p.asked = Needs{}
-	if len(p.users) > userLimit {
-		for id, u := range p.users {
-			if u.known && u.Tasks == 0 {
-				delete(p.users, id)
-			}
-		}
+	for range min(askLimit, len(p.asking)) {
+		p.from = (p.from + 1) % len(p.asking)
+		p.asked.Tenants = append(p.asked.Tenants, p.asking[p.from].id)
 	}
-	for _, t := range p.tenants {
-		if len(p.asked.Tenants) < askLimit && t.waits() {
-			p.asked.Tenants = append(p.asked.Tenants, t.id)
-		}
-	}
-	for id, u := range p.users {
-		if len(p.asked.Users) < askLimit && (!u.known || u.Tasks > 0) {
-			p.asked.Users = append(p.asked.Users, id)
-		}
+	for range min(askLimit, len(p.askUsers)) {
+		p.fromUser = (p.fromUser + 1) % len(p.askUsers)
+		p.asked.Users = append(p.asked.Users, p.askUsers[p.fromUser].id)
 	}
 	return p.asked
 }
 
-func (t *tenant) waits() bool {
-	return slices.ContainsFunc(t.parties, func(m *party) bool { return m.backlog >= 0 })
+// ask keeps a tenant in the list of those to ask for, or out of it.
+func (p *Planner) ask(t *tenant) {
+	want := len(t.parties) > 0 && (!t.known || t.used.Tasks > 0)
+	switch {
+	case want && t.ask == 0:
+		p.asking = append(p.asking, t)
+		t.ask = len(p.asking)
+	case !want && t.ask > 0:
+		last := len(p.asking) - 1
+		moved := p.asking[last]
+		p.asking[t.ask-1], p.asking[last] = moved, nil
+		moved.ask = t.ask
+		p.asking, t.ask = p.asking[:last], 0
+	}
+}
+
+func (p *Planner) askUser(u *user) {
+	want := !u.known || u.Tasks > 0
+	switch {
+	case want && u.ask == 0:
+		p.askUsers = append(p.askUsers, u)
+		u.ask = len(p.askUsers)
+	case !want && u.ask > 0:
+		p.unaskUser(u)
+	}
+}
+
+func (p *Planner) unaskUser(u *user) {
+	if u.ask == 0 {
+		return
+	}
+	last := len(p.askUsers) - 1
+	moved := p.askUsers[last]
+	p.askUsers[u.ask-1], p.askUsers[last] = moved, nil
+	moved.ask = u.ask
+	p.askUsers, u.ask = p.askUsers[:last], 0
 }
 
 // load takes the snapshot's counters over. What was asked for and is not there is zero.
@@ -65,29 +88,47 @@ func (p *Planner) load(s Snapshot) {
 	}
 	for _, id := range p.asked.Tenants {
 		if t := p.tenants[id]; t != nil {
-			t.used, t.known = s.Tenants[id].Use, true
-			for _, m := range t.parties {
-				m.used = s.InLane[TenantLane{id, m.code}]
-			}
+			p.loadTenant(t, s)
 		}
 	}
 	for _, id := range p.asked.Users {
 		if u := p.users[id]; u != nil {
-			u.UserUse, u.known = s.Users[id], true
-			p.park(id, u)
+			use := s.Users[id]
+			changed := use != u.UserUse
+			u.UserUse, u.known = use, true
+			if changed {
+				p.park(u)
+			}
+			p.askUser(u)
 		}
 	}
 	p.asked = Needs{}
+	p.sweepUsers()
+}
+
+func (p *Planner) loadTenant(t *tenant, s Snapshot) {
+	changed := t.used != s.Tenants[t.id].Use
+	t.used, t.known = s.Tenants[t.id].Use, true
+	for _, m := range t.parties {
+		use := s.InLane[TenantLane{t.id, m.code}]
+		if changed || use != m.used {
+			p.withdraw(m)
+			m.used = use
+			p.enter(m)
+		}
+	}
+	p.ask(t)
 }
 
 // park tells the queue which of a user's tasks may be seen.
-func (p *Planner) park(id TenantUser, u *user) {
-	p.queue.Park(id.Tenant, id.User, p.capped(p.tenants[id.Tenant], u)...)
+func (p *Planner) park(u *user) {
+	p.queue.Park(u.id.Tenant, u.id.User, p.full(u)...)
 }
 
-// capped lists the kinds of which the user may not start another task.
-func (p *Planner) capped(t *tenant, u *user) []control.Kind {
-	if t == nil || t.rule == nil {
+// full lists the kinds of which the user may not start another task.
+func (p *Planner) full(u *user) []control.Kind {
+	t := p.tenants[u.id.Tenant]
+	if t == nil || t.rule == nil || !t.rule.capped {
 		return nil
 	}
 	var kinds []control.Kind
@@ -125,8 +166,28 @@ func (u *user) add(k control.Kind, n int64) {
 func (p *Planner) user(id TenantUser) *user {
 	u := p.users[id]
 	if u == nil {
-		u = &user{}
+		u = &user{id: id}
 		p.users[id] = u
+		p.askUser(u)
 	}
 	return u
+}
+
+// userLimit is the number of mirrored users above which those who run nothing are forgotten.
+const userLimit = 65_536
+
+func (p *Planner) sweepUsers() {
+	if len(p.users) <= userLimit {
+		return
+	}
+	for _, u := range p.users {
+		if u.known && u.Tasks == 0 && len(p.full(u)) == 0 {
+			p.forgetUser(u)
+		}
+	}
+}
+
+func (p *Planner) forgetUser(u *user) {
+	p.unaskUser(u)
+	delete(p.users, u.id)
 }

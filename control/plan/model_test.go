@@ -1,0 +1,278 @@
+package plan_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"fairlane/control"
+	"fairlane/control/plan"
+	"fairlane/control/queue"
+	"fairlane/policy"
+)
+
+// figure appends a line to the file of figures, when one is wanted.
+func figure(t testing.TB, format string, args ...any) {
+	t.Helper()
+	line := fmt.Sprintf(format, args...)
+	t.Log(line)
+	path := os.Getenv("FAIRLANE_TEST_FIGURES")
+	if path == "" {
+		return
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := fmt.Fprintln(f, line); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var modelCounts struct{ sequences, actions, starts, refused, publishes atomic.Int64 }
+
+// TestPlannerEqualsNaiveModel runs the planner and the model that walks literal rounds side by side
+// over random arrivals, completions, cancels, publishes, refusals and batch limits.
+func TestPlannerEqualsNaiveModel(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := newPair(t)
+		modelCounts.sequences.Add(1)
+		for range rapid.IntRange(3, 50).Draw(t, "actions") {
+			modelCounts.actions.Add(1)
+			p.act(t)
+		}
+	})
+	c := &modelCounts
+	figure(t, "planner against naive model: %d sequences, %d actions, %d starts, %d refusals, %d publishes, 0 differences",
+		c.sequences.Load(), c.actions.Load(), c.starts.Load(), c.refused.Load(), c.publishes.Load())
+}
+
+// pair is the planner and the model over one world.
+type pair struct {
+	*world
+	n      *naive
+	tasks  []uuid.UUID // that wait
+	count  int
+	models []string
+}
+
+func newPair(t *rapid.T) *pair {
+	doc, tenants := drawDocument(t)
+	w, err := newWorld(doc, tenants)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &pair{world: w, n: newNaive(w), models: []string{"m0", "m1", "m2"}}
+}
+
+func small(t *rapid.T, name string, lo, hi int64) int64 {
+	return rapid.Int64Range(lo, hi).Draw(t, name)
+}
+
+func drawCapacity(t *rapid.T) int64 {
+	return rapid.SampledFrom([]int64{20, 6, 3, 1, 0}).Draw(t, "capacity")
+}
+
+func drawWeight(t *rapid.T) int64 {
+	return rapid.SampledFrom([]int64{1, 1, 2, 3, 4, 10, 1000, 0}).Draw(t, "weight")
+}
+
+// drawSettings draws what tenant i is granted. Every second tenant has user caps that can bind: a
+// publish that makes caps bind is corrected through refused claims, which the model does not know.
+func drawSettings(t *rapid.T, lanes, i int) policy.TenantSettings {
+	caps := int64(1000)
+	if i%2 == 0 {
+		caps = rapid.SampledFrom([]int64{3, 2, 1}).Draw(t, "user cap")
+	}
+	return policy.TenantSettings{
+		Lane: fmt.Sprintf("L%d", small(t, "home", 0, int64(lanes-1))), Weight: drawWeight(t),
+		ReservedUnits: small(t, "reserve", 0, 6), BurstUnits: small(t, "burst", 0, 8),
+		MaxRunningUnits: rapid.SampledFrom([]int64{100, 100, 9, 3, 1}).Draw(t, "max units"), MaxRunningTasks: rapid.SampledFrom([]int64{100, 100, 4}).Draw(t, "max tasks"),
+		UserMaxRunningTasks: caps, UserMaxRunningImage: rapid.SampledFrom([]int64{1000, caps}).Draw(t, "image cap"), UserMaxRunningVideo: caps,
+	}
+}
+
+func drawDocument(t *rapid.T) (*policy.Document, []plan.TenantPlan) {
+	lanes := int(small(t, "lanes", 1, 3))
+	d := &policy.Document{
+		Scheduling: policy.Scheduling{
+			BaseQuantumUnits: small(t, "base", 1, 6), BurstRounds: small(t, "burst rounds", 1, 5), InitialBurstCredit: rapid.SampledFrom([]int64{0, 0, 3}).Draw(t, "credit"),
+			AgingStepSeconds: small(t, "aging step", 10, 60), AgingCap: small(t, "aging cap", 3, 4), FitScan: small(t, "fit scan", 0, 4), MaxSkips: 4,
+		},
+		Switches: policy.Switches{AdmissionOpen: true, SchedulingRunning: true},
+	}
+	capacity := small(t, "common", 0, 12)
+	for i := range lanes {
+		own := small(t, "own", 0, 16)
+		capacity += own
+		d.Lanes = append(d.Lanes, policy.Lane{
+			Code: fmt.Sprintf("L%d", i), Weight: drawWeight(t), Strategy: rapid.SampledFrom([]policy.Strategy{policy.DRR, policy.DRR, policy.WRR}).Draw(t, "strategy"),
+			Accounts: []policy.LaneAccount{{PoolGroup: testGroup, ReservedUnits: own}},
+		})
+	}
+	if rapid.Bool().Draw(t, "routed") {
+		d.Routing = []policy.RoutingRule{{ResourceClass: "x", Lane: "L0"}}
+	}
+	d.PoolGroups = []policy.PoolGroup{{Code: testGroup, CapacityUnits: max(1, capacity)}}
+	for _, g := range []string{"g0", "g1"} {
+		d.Pools = append(d.Pools, policy.Pool{Key: g, Kind: policy.PoolCapGroup, Group: testGroup, CapacityUnits: small(t, "group", 1, 30)})
+	}
+	d.Pools[1].Parents = rapid.SampledFrom([][]string{nil, {"g0"}}).Draw(t, "nested")
+	for i := range int(small(t, "pools", 1, 5)) {
+		d.Pools = append(d.Pools, policy.Pool{
+			Key: fmt.Sprintf("p%d", i), Kind: policy.PoolProvider, Group: testGroup, Model: fmt.Sprintf("m%d", small(t, "model", 0, 2)), CapacityUnits: drawCapacity(t),
+			Preference: small(t, "preference", 0, 1), Parents: rapid.SampledFrom([][]string{nil, {"g0"}, {"g1"}, {"g0", "g1"}}).Draw(t, "parents"),
+		})
+	}
+	var tenants []plan.TenantPlan
+	for i := range int(small(t, "tenants", 1, 5)) {
+		code := fmt.Sprintf("T%d", i)
+		d.Plans = append(d.Plans, policy.Plan{Code: code, Settings: drawSettings(t, lanes, i)})
+		tenants = append(tenants, plan.TenantPlan{ID: numbered('t', i+1), Code: code, PlanCode: code})
+	}
+	return d, tenants
+}
+
+// act does one random thing.
+func (p *pair) act(t *rapid.T) {
+	switch rapid.SampledFrom([]string{"arrive", "arrive", "arrive", "cycle", "cycle", "cycle", "complete", "complete", "cancel", "publish", "wait"}).Draw(t, "action") {
+	case "arrive":
+		for range small(t, "how many", 1, 12) {
+			p.arrive(t)
+		}
+	case "cycle":
+		p.cycleBoth(t)
+	case "complete":
+		for _, id := range p.sorted() {
+			if rapid.Bool().Draw(t, "ends") {
+				p.finish(id)
+			}
+		}
+	case "cancel":
+		if len(p.tasks) > 0 {
+			i := rapid.IntRange(0, len(p.tasks)-1).Draw(t, "which")
+			p.queue.Remove(p.tasks[i], 1)
+			p.n.cancel(p.tasks[i])
+			p.tasks = slices.Delete(p.tasks, i, i+1)
+		}
+	case "publish":
+		p.change(t)
+	case "wait":
+		p.now += small(t, "seconds", 1, 40)
+	}
+}
+
+func (p *pair) sorted() []uuid.UUID {
+	var ids []uuid.UUID
+	for id := range p.running {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
+	return ids
+}
+
+func (p *pair) arrive(t *rapid.T) {
+	p.count++
+	tenant := rapid.SampledFrom(p.tenants).Draw(t, "tenant")
+	s, _ := p.doc.Effective(tenant.PlanCode, tenant.ID)
+	lane := s.Lane
+	if rapid.IntRange(0, 4).Draw(t, "elsewhere") == 0 {
+		lane = rapid.SampledFrom(p.doc.Lanes).Draw(t, "lane").Code
+	}
+	model := rapid.SampledFrom(p.models).Draw(t, "model")
+	since := second(p.now - small(t, "age", 0, 100)).Add(time.Duration(p.count) * time.Microsecond)
+	it := queue.Item{
+		TaskID: numbered('k', int(small(t, "id", 0, 1_000_000))*1000+p.count), Version: 1, TenantID: tenant.ID, UserID: numbered('u', int(small(t, "user", 1, 2))),
+		Lane: lane, Group: testGroup, Band: control.Band(small(t, "band", 0, 4)), Route: model, Model: model,
+		Kind:      map[string]control.Kind{"m0": control.KindImage, "m1": control.KindVideo, "m2": control.KindVideo}[model],
+		SlotUnits: rapid.SampledFrom([]int64{1, 1, 1, 2, 3}).Draw(t, "slots"), CostMilli: rapid.SampledFrom([]int64{1000, 1000, 2500, 4000, 7000, 50_000}).Draw(t, "cost"),
+		QueuedSince: since, EligibleAt: second(p.now + rapid.SampledFrom([]int64{0, 0, 0, 5, 30}).Draw(t, "delay")),
+	}
+	if err := p.queue.Upsert(it); err != nil {
+		t.Fatal(err)
+	}
+	p.n.arrive(it)
+	p.tasks = append(p.tasks, it.TaskID)
+}
+
+func (p *pair) change(t *rapid.T) {
+	modelCounts.publishes.Add(1)
+	switch rapid.SampledFrom([]string{"tenant", "tenant", "lane", "pool", "settings", "running"}).Draw(t, "change") {
+	case "tenant":
+		i := rapid.IntRange(0, len(p.doc.Plans)-1).Draw(t, "plan")
+		p.doc.Plans[i].Settings = drawSettings(t, len(p.doc.Lanes), i)
+	case "lane":
+		l := &p.doc.Lanes[rapid.IntRange(0, len(p.doc.Lanes)-1).Draw(t, "lane")]
+		own := small(t, "own", 0, 16)
+		p.doc.PoolGroups[0].CapacityUnits = max(1, p.doc.PoolGroups[0].CapacityUnits+own-l.Accounts[0].ReservedUnits)
+		l.Weight, l.Paused = drawWeight(t), rapid.IntRange(0, 3).Draw(t, "paused") == 0
+		l.Accounts = []policy.LaneAccount{{PoolGroup: testGroup, ReservedUnits: own}}
+		l.Strategy = rapid.SampledFrom([]policy.Strategy{policy.DRR, policy.DRR, policy.WRR}).Draw(t, "strategy")
+	case "pool":
+		o := &p.doc.Pools[rapid.IntRange(0, len(p.doc.Pools)-1).Draw(t, "pool")]
+		o.CapacityUnits, o.Paused = drawCapacity(t), rapid.IntRange(0, 3).Draw(t, "paused") == 0
+	case "settings":
+		p.doc.Scheduling.BaseQuantumUnits, p.doc.Scheduling.BurstRounds = small(t, "base", 1, 6), small(t, "burst rounds", 1, 5)
+	case "running":
+		p.doc.Switches.SchedulingRunning = rapid.IntRange(0, 2).Draw(t, "running") > 0
+	}
+	if err := p.publish(); err != nil {
+		t.Fatal(err)
+	}
+	p.n.publish()
+}
+
+// cycleBoth plans with both, compares, and answers both alike.
+func (p *pair) cycleBoth(t *rapid.T) {
+	batch := rapid.SampledFrom([]int{1, 2, 3, 1000}).Draw(t, "batch")
+	refuse := rapid.SampledFrom([]int{0, 0, 0, 4}).Draw(t, "refuse one in")
+	needs := p.planner.Needs(second(p.now))
+	got := p.planner.Cycle(second(p.now), p.snapshot(needs), batch)
+	want := p.n.cycle(p.now, batch)
+	for i := range max(len(got.Starts), len(want)) {
+		var a, b plan.Start
+		if i < len(got.Starts) {
+			s := got.Starts[i]
+			a = plan.Start{TaskID: s.TaskID, Pool: s.Pool, Account: s.Account}
+		}
+		if i < len(want) {
+			b = want[i]
+		}
+		if a.TaskID != b.TaskID || a.Pool != b.Pool || a.Account != b.Account {
+			t.Fatalf("start %d of %d (model: %d): planner %v, model %v", i, len(got.Starts), len(want), a, b)
+		}
+	}
+	var done []plan.Start
+	for _, s := range got.Starts {
+		if gate, pool := p.check(s); gate != "" {
+			t.Fatalf("start of %v passes a limit: %s %s", s.TaskID, gate, pool)
+		}
+		if refuse > 0 && rapid.IntRange(0, refuse-1).Draw(t, "refused") == 0 {
+			gate := rapid.SampledFrom([]plan.Gate{plan.GateTask, plan.GateTenant, plan.GateUser, plan.GateLane, plan.GateAccount, plan.GatePool}).Draw(t, "gate")
+			p.planner.Refuse(s.TaskID, gate, s.Pool)
+			p.n.answer(s.TaskID, gate, s.Pool)
+			modelCounts.refused.Add(1)
+			continue
+		}
+		modelCounts.starts.Add(1)
+		p.world.count(s, 1)
+		p.running[s.TaskID] = running{Start: s}
+		p.planner.Confirm(s.TaskID)
+		p.n.answer(s.TaskID, "", "")
+		done = append(done, s)
+	}
+	p.planner.Settle()
+	p.n.settle()
+	for _, s := range done {
+		p.queue.Remove(s.TaskID, s.TaskVersion)
+		p.tasks = slices.DeleteFunc(p.tasks, func(id uuid.UUID) bool { return id == s.TaskID })
+	}
+}

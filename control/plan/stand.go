@@ -1,0 +1,237 @@
+package plan
+
+import "fairlane/control/fair"
+
+// phase is the rule by which a tenant may start, in order of rank.
+type phase int
+
+const (
+	reserve  phase = iota // inside its reserve: round robin, uncharged
+	share                 // inside its soft share: by deficit
+	over                  // beyond it, up to its maximum: by deficit, when nobody is in share
+	leftover              // weight 0: round robin on what nobody else wants, uncharged
+	none                  // beyond its maximum: its head only stands in the way of later ones
+)
+
+// stand gathers the heads of one need in one lane. They fit all or none, so that a full pool is found
+// full once, not once per tenant.
+//
+// A tenant with heads of several needs has an entry in each stand; the entry counts only while no
+// earlier entry of the tenant fits. That is looked at when the entry comes to the front, and an entry
+// behind one that fits is laid aside at the stand of that one until that is full.
+type stand struct {
+	lane     *lane
+	need     *need
+	full     bool // found without room; within a cycle room only shrinks
+	reserve  fair.Places
+	share    fair.Dues
+	over     fair.Dues
+	leftover fair.Places
+	aside    []*entry // entries of other stands, behind entries of this one
+	listed   bool     // in Planner.shadows
+}
+
+// entry is the first head of a need among a tenant's heads.
+type entry struct {
+	party   *party
+	head    *head
+	stand   *stand
+	due     fair.Due
+	reserve bool   // inside the reserve; it may be in share as well
+	phase   phase  // share, over, leftover or none
+	behind  *stand // where it is laid aside; nil: it is in its own stand
+	at      int    // place in behind.aside
+}
+
+// stand finds or makes the stand of a need in a lane.
+func (p *Planner) stand(l *lane, n *need) *stand {
+	for len(l.stands) <= n.id {
+		l.stands = append(l.stands, nil)
+	}
+	if l.stands[n.id] == nil {
+		l.stands[n.id] = &stand{lane: l, need: n}
+		l.met = append(l.met, l.stands[n.id])
+	}
+	return l.stands[n.id]
+}
+
+// enter puts the heads of a party into the stands of its lane, in the order in which they are tried
+// and up to the first that is beyond the tenant's maximum.
+func (p *Planner) enter(m *party) {
+	if !m.live {
+		return
+	}
+	l, r := m.lane, m.who.rule
+	l.offered = false
+	if cap(m.entries) < len(m.heads) {
+		m.entries = make([]entry, 0, len(m.heads))
+	}
+	for i := range m.heads {
+		h := &m.heads[i]
+		beyond := m.who.used.Units+h.need.SlotUnits > r.MaxRunningUnits || m.who.used.Tasks >= r.MaxRunningTasks
+		if beyond && h.First {
+			break
+		}
+		s := p.stand(l, h.need)
+		if m.entry(s) != nil {
+			continue
+		}
+		e := entry{party: m, head: h, stand: s, phase: none, due: fair.Due{Member: &m.Member, Cost: p.charge(l, h.cost())}}
+		if !beyond {
+			e.reserve, e.phase = m.phases(h.need.SlotUnits)
+		}
+		m.entries = append(m.entries, e)
+	}
+	for i := range m.entries {
+		m.entries[i].insert()
+	}
+}
+
+// withdraw takes the heads of a party out of the stands.
+func (p *Planner) withdraw(m *party) {
+	for i := range m.entries {
+		e := &m.entries[i]
+		e.stand.lane.offered = false
+		if s := e.behind; s != nil {
+			last := len(s.aside) - 1
+			s.aside[e.at] = s.aside[last]
+			s.aside[e.at].at = e.at
+			s.aside[last] = nil
+			s.aside = s.aside[:last]
+			continue
+		}
+		e.remove()
+	}
+	m.entries = m.entries[:0]
+}
+
+// entry returns the party's entry in a stand, or nil.
+func (m *party) entry(s *stand) *entry {
+	for i := range m.entries {
+		if m.entries[i].stand == s {
+			return &m.entries[i]
+		}
+	}
+	return nil
+}
+
+// phases tells whether a start of that size lies inside the tenant's reserve, and its phase by deficit
+// or as a leftover. The reserve holds in the tenant's home lane.
+func (m *party) phases(slots int64) (inReserve bool, ph phase) {
+	r := m.who.rule
+	var reserved int64
+	if r.Lane == m.code {
+		reserved = r.ReservedUnits
+	}
+	within := min(reserved, r.MaxRunningUnits)
+	units := m.used.Units + slots
+	inReserve = units <= within
+	switch {
+	case m.Weight() == 0 && inReserve:
+		return true, none
+	case m.Weight() == 0:
+		return false, leftover
+	case units <= max(reserved+r.BurstUnits, within):
+		return inReserve, share
+	}
+	return inReserve, over
+}
+
+func (e *entry) insert() {
+	s, pos := e.stand, e.party.Pos()
+	if e.reserve {
+		s.reserve.Add(pos)
+	}
+	switch e.phase {
+	case share:
+		s.share.Add(s.lane.ring, &e.due)
+	case over:
+		s.over.Add(s.lane.ring, &e.due)
+	case leftover:
+		s.leftover.Add(pos)
+	}
+}
+
+func (e *entry) remove() {
+	s, pos := e.stand, e.party.Pos()
+	if e.reserve {
+		s.reserve.Del(pos)
+	}
+	switch e.phase {
+	case share:
+		s.share.Del(&e.due)
+	case over:
+		s.over.Del(&e.due)
+	case leftover:
+		s.leftover.Del(pos)
+	}
+}
+
+// hasRoom reports whether a start of the stand's need fits now; a stand found full stays so until the
+// next cycle, and what was laid aside at it goes back to its own stands.
+func (p *Planner) hasRoom(s *stand) bool {
+	if s.full {
+		return false
+	}
+	if p.fits(s.lane, s.need) {
+		return true
+	}
+	s.full = true
+	for _, e := range s.aside {
+		e.behind = nil
+		e.insert()
+	}
+	if len(s.aside) > 0 {
+		s.lane.offered = false
+	}
+	clear(s.aside)
+	s.aside = s.aside[:0]
+	return false
+}
+
+// counts reports whether no earlier entry of the tenant fits; if one does, the entry is laid aside.
+func (p *Planner) counts(e *entry) bool {
+	for i := range e.party.entries {
+		o := &e.party.entries[i]
+		if o == e {
+			return true
+		}
+		if p.hasRoom(o.stand) {
+			e.remove()
+			s := o.stand
+			e.behind, e.at = s, len(s.aside)
+			s.aside = append(s.aside, e)
+			if !s.listed {
+				s.listed = true
+				p.shadows = append(p.shadows, s)
+			}
+			return false
+		}
+	}
+	return true
+}
+
+// lookBehind finds stands that have become full, so that what is laid aside at them counts again.
+func (p *Planner) lookBehind() {
+	kept := p.shadows[:0]
+	for _, s := range p.shadows {
+		if len(s.aside) > 0 && p.hasRoom(s) {
+			kept = append(kept, s)
+		} else {
+			s.listed = false
+		}
+	}
+	clear(p.shadows[len(kept):])
+	p.shadows = kept
+}
+
+// reopen forgets which stands are full: the counters have been read anew.
+func (p *Planner) reopen() {
+	for _, l := range p.order {
+		l.offered = false
+		for _, s := range l.met {
+			s.full = false
+		}
+	}
+	p.lookBehind()
+}
