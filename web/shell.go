@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -62,13 +63,13 @@ func (e *engine) shellOf(c *gin.Context) layout.Shell {
 		s.Banners = []layout.Banner{{Kind: "bad", Text: views.Say("banner.unknown")}}
 	}
 	s.Policy, s.Wanted = condition.InForce, condition.Wanted
-	s.Banners = append(s.Banners, banners(condition)...)
+	s.Banners = append(s.Banners, banners(c.Request.Context(), condition)...)
 	s.Digest = digest(s)
 	return s
 }
 
 // banners says what is switched off, paused or degraded, the gravest first.
-func banners(k Condition) []layout.Banner {
+func banners(ctx context.Context, k Condition) []layout.Banner {
 	var out []layout.Banner
 	add := func(kind, href string, text views.Message) {
 		out = append(out, layout.Banner{Kind: kind, Href: href, Text: text})
@@ -80,7 +81,7 @@ func banners(k Condition) []layout.Banner {
 		add("bad", "/switches", views.Say("banner.admission_closed"))
 	}
 	for _, m := range k.Degraded {
-		add("bad", "/health", views.Say("banner.degraded", "Mode", m.Name, "Since", views.Time(m.Since)))
+		add("bad", "/health", views.Say("banner.degraded", "Mode", views.Word(ctx, "mode", m.Name), "Since", views.Time(m.Since)))
 	}
 	for _, lane := range k.PausedLanes {
 		add("warn", "/lanes", views.Say("banner.lane_paused", "Lane", lane))

@@ -29,6 +29,9 @@ func (m *Monitor) TenantCard(ctx context.Context, ref string) (monitor.TenantCar
 		id = uuid.Nil
 	}
 	var c monitor.TenantCard
+	if storableText(ref, maxMessage) != ref {
+		return c, control.Errorf(control.CodeNotFound, "there is no such tenant") // no name can hold that
+	}
 	err = m.db.pool.QueryRow(ctx, sqlTenantCard, ref, id).Scan(&c.ID, &c.Code, &c.Name, &c.SortName, &c.Plan, &c.Status,
 		&c.Lane, &c.Weight, &c.Running, &c.RunningUnits, &c.QueuedTasks, &c.QueuedMilli, &c.LaneWeights)
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -28,7 +28,7 @@ func (s *Console) searchGo(c *gin.Context) {
 			return
 		}
 	}
-	if text != "" && !strings.ContainsRune(text, 0) {
+	if text != "" {
 		card, err := s.cfg.Cards.TenantCard(c.Request.Context(), text)
 		if err == nil {
 			seeOther(c, "/tenants/"+card.Code)

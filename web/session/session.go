@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/alexedwards/scs/v2"
-	"github.com/alexedwards/scs/v2/memstore"
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
@@ -65,13 +64,8 @@ func New(cfg Config) (*Sessions, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	m := scs.New()
-	if unused, ok := m.Store.(*memstore.MemStore); ok {
-		unused.StopCleanup() // or its goroutine would outlive everything
-	}
-	m.Store = cfg.Store
-	m.IdleTimeout = cfg.Idle
-	m.Lifetime = cfg.Absolute
+	// Not scs.New: it starts a goroutine for a store in memory that nothing here uses.
+	m := &scs.SessionManager{Store: cfg.Store, Codec: scs.GobCodec{}, IdleTimeout: cfg.Idle, Lifetime: cfg.Absolute}
 	return &Sessions{cfg: cfg, scs: m, tries: newTries(), touched: newTokenTimes()}, nil
 }
 
@@ -140,8 +134,14 @@ func Hash(token string) string {
 
 // begin opens a new session for the operator, whatever id the browser came with (D55), and returns its token.
 func (s *Sessions) begin(ctx context.Context, op access.Account) (string, time.Time, error) {
-	ctx, err := s.scs.Load(ctx, "")
+	ctx, err := s.scs.Load(ctx, "") // the session of the request, if there is one
 	if err != nil {
+		return "", time.Time{}, err
+	}
+	if err := s.scs.Clear(ctx); err != nil {
+		return "", time.Time{}, err
+	}
+	if err := s.scs.RenewToken(ctx); err != nil {
 		return "", time.Time{}, err
 	}
 	s.scs.Put(ctx, keyOperator, op.ID.String())
