@@ -165,7 +165,7 @@ const (
 		SELECT topic.name, o.rows, o.oldest
 		FROM unnest($1::text[]) AS topic(name)
 		CROSS JOIN LATERAL (SELECT count(*) AS rows, min(available_at) AS oldest
-		      FROM (SELECT available_at FROM outbox_event WHERE topic = topic.name LIMIT $2) some) o`
+		      FROM (SELECT available_at FROM outbox_event WHERE topic = topic.name LIMIT $2) AS few) o`
 
 	sqlMonitorReplicas = `
 		SELECT replica, version, coalesce(error, ''), seen_at, seen_at > clock_timestamp() - interval '10 seconds'
