@@ -1,6 +1,8 @@
 package web
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -15,6 +17,10 @@ import (
 )
 
 const requestIDHeader = "X-Request-Id"
+
+// statusGone is logged and counted, as nginx does, when the caller hung up before the answer: what its
+// handler could then not do is nobody's fault here.
+const statusGone = 499
 
 // recover turns a panic of anything below into a logged 500.
 func (e *engine) recover(c *gin.Context) {
@@ -57,6 +63,9 @@ func (e *engine) trace(c *gin.Context) {
 		status := c.Writer.Status()
 		if !finished {
 			status = http.StatusInternalServerError // a panic is on its way to recover
+		}
+		if finished && status >= http.StatusInternalServerError && errors.Is(c.Request.Context().Err(), context.Canceled) {
+			status = statusGone
 		}
 		level := slog.LevelInfo
 		if status >= http.StatusInternalServerError {
