@@ -50,7 +50,10 @@ func (s *Attempts) Begin(ctx context.Context, refs []dispatch.Ref, overdue time.
 	}
 	seen := make(map[uuid.UUID]bool, len(out))
 	for i := range out {
-		if seen[out[i].Order.AttemptID] && out[i].Finding == dispatch.FoundBegun {
+		if out[i].Finding != dispatch.FoundBegun {
+			continue
+		}
+		if seen[out[i].Order.AttemptID] {
 			out[i].Finding = dispatch.FoundPast
 		}
 		seen[out[i].Order.AttemptID] = true
