@@ -123,7 +123,9 @@ func (e *engine) answer(c *gin.Context, f failure) {
 		model.Fields = append(model.Fields, page.FieldText{Field: field.Field, Text: views.Message{Key: views.Key(field.Key), Args: field.Args}})
 	}
 	if err := views.Render(c.Writer, c.Request, f.status, page.Error(model)); err != nil {
-		e.cfg.Log.ErrorContext(ctx, "error page failed", "error", err)
+		if ctx.Err() == nil {
+			e.cfg.Log.ErrorContext(ctx, "error page failed", "error", err)
+		}
 		c.Data(f.status, "text/plain; charset=utf-8", []byte(http.StatusText(f.status)+"\n"))
 	}
 }
