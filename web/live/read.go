@@ -42,9 +42,19 @@ func (s *socket) read() {
 	s.conn.SetPongHandler(func(string) error { alive(); return nil })
 	budget := rate.NewLimiter(2, 20)
 	for {
-		kind, text, err := s.conn.ReadMessage()
+		kind, body, err := s.conn.NextReader()
 		if err != nil {
 			s.close(-1, "") // the client is gone; there is nobody to tell a code
+			return
+		}
+		// The limit of the connection counts packed bytes; a few of them can unpack to megabytes.
+		text, err := io.ReadAll(io.LimitReader(body, maxMessage+1))
+		if err != nil {
+			s.close(-1, "")
+			return
+		}
+		if len(text) > maxMessage {
+			s.close(websocket.CloseMessageTooBig, "message too big")
 			return
 		}
 		alive()

@@ -11,6 +11,8 @@ import (
 	"fairlane/policy/access"
 )
 
+const kernelBuffer = 64 << 10 // bytes
+
 // Handle upgrades the request of a signed-in operator; the route's own guard has let it through.
 func (h *Hub) Handle(c *gin.Context) {
 	who, ok := access.SubjectOf(c.Request.Context())
@@ -34,6 +36,9 @@ func (h *Hub) Handle(c *gin.Context) {
 		h.giveUp(who)
 		c.Abort()
 		return
+	}
+	if tcp, ok := conn.NetConn().(interface{ SetWriteBuffer(int) error }); ok {
+		_ = tcp.SetWriteBuffer(kernelBuffer) // else the kernel keeps megabytes for a client that reads nothing
 	}
 	s := newSocket(h, conn, who)
 	h.mu.Lock()
