@@ -119,7 +119,6 @@ func newWorld(t *testing.T, s setup) *world {
 	w.listener = facts.NewListener(base.URL, quiet, control.NotifyDispatch)
 	w.transport = dispatch.NewPostgres(facts.NewOutbox(db), w.listener.Subscribe(control.NotifyDispatch), 5*time.Second)
 	running(t, w.listener.Run)
-	running(t, w.transport.Run)
 	w.serveCallbacks()
 	w.service = w.newService(s)
 	if !s.idle {

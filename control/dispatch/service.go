@@ -53,7 +53,7 @@ const lastWrites = 1500 * time.Millisecond
 // gives up what is not written by then.
 type bounds struct{ ctx, sending, hard context.Context } //nolint:containedctx // they are one thing
 
-// Run works until ctx ends. Then it takes nothing new, gives submits in flight a short grace, records
+// Run works until ctx ends; a transport that has a Run of its own is run with it. Then it takes nothing new, gives submits in flight a short grace, records
 // what came of them (an answer that was not awaited is unknown) and returns after Grace and 1.5 s at most.
 func (s *Service) Run(ctx context.Context) error {
 	sending, abandon := context.WithCancel(context.WithoutCancel(ctx))
@@ -71,6 +71,13 @@ func (s *Service) Run(ctx context.Context) error {
 	loops.Go(func() { s.track(ctx) })
 	loops.Go(func() { s.handleCallbacks(ctx) })
 	loops.Go(func() { s.sweep(ctx) })
+	if own, ok := s.Transport.(interface{ Run(context.Context) error }); ok {
+		loops.Go(func() {
+			if err := own.Run(ctx); err != nil && ctx.Err() == nil {
+				s.Log.Error("transport ended", "error", err)
+			}
+		})
+	}
 	done := make(chan struct{})
 	go func() { loops.Wait(); stopWriting(); writers.Wait(); close(done) }()
 

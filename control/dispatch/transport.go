@@ -9,7 +9,8 @@ import (
 
 // Transport carries dispatch messages at least once, in no promised order. A message that was taken
 // and neither acknowledged nor put back comes again after a while. Losing one is survived too: the
-// sweep of undispatched attempts writes it again.
+// sweep of undispatched attempts writes it again. One that has work of its own also has a
+// Run(ctx) error, which the service runs.
 type Transport interface {
 	// Take returns what is there now, at most Max of each group, and does not wait for more.
 	Take(ctx context.Context, wants []Want) ([]Delivery, error)
