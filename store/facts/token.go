@@ -14,8 +14,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"fairlane/audit"
 	"fairlane/control"
 	"fairlane/control/admit"
+	"fairlane/policy/access"
 )
 
 const (
@@ -61,7 +63,8 @@ func NewTokens(db *DB, now func() time.Time) *Tokens {
 	return &Tokens{db: db, now: now, known: make(map[[sha256.Size]byte]knownToken)}
 }
 
-// Create makes a token and returns its secret, which cannot be had again. A zero expires is never.
+// Create makes a token, with its audit record, and returns its secret, which cannot be had again. A zero
+// expires is never.
 func (t *Tokens) Create(ctx context.Context, tenant uuid.UUID, name string, expires time.Time) (string, Token, error) {
 	if name = strings.TrimSpace(name); name == "" || len([]rune(name)) > 100 || !admit.Printable(name, false) {
 		return "", Token{}, control.Invalid([]control.FieldError{{Field: "name", Key: "length", Args: map[string]any{"min": 1, "max": 100}}})
@@ -76,14 +79,35 @@ func (t *Tokens) Create(ctx context.Context, tenant uuid.UUID, name string, expi
 	secret := tokenPrefix + base64.RawURLEncoding.EncodeToString(raw)
 	sum := sha256.Sum256([]byte(secret))
 	token := Token{ID: uuid.Must(uuid.NewV7()), TenantID: tenant, Name: name, ExpiresAt: expires}
-	err := t.db.pool.QueryRow(ctx, `
-		INSERT INTO api_token (token_id, tenant_id, name, token_hash, expires_at)
-		SELECT $1, tenant_id, $3, $4, $5 FROM tenant WHERE tenant_id = $2 RETURNING created_at`,
-		token.ID, tenant, name, sum[:], orNull(expires)).Scan(&token.CreatedAt)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return "", Token{}, control.Errorf(control.CodeNotFound, "there is no tenant %s", tenant)
+	err := t.db.Tx(ctx, func(tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, `
+			INSERT INTO api_token (token_id, tenant_id, name, token_hash, expires_at)
+			SELECT $1, tenant_id, $3, $4, $5 FROM tenant WHERE tenant_id = $2 RETURNING created_at`,
+			token.ID, tenant, name, sum[:], orNull(expires)).Scan(&token.CreatedAt)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return control.Errorf(control.CodeNotFound, "there is no tenant %s", tenant)
+		} else if err != nil {
+			return err
+		}
+		return auditToken(ctx, tx, audit.TokenAdd, tenant, token.ID, name)
+	})
+	if err != nil {
+		return "", Token{}, err
 	}
-	return secret, token, away(err)
+	return secret, token, nil
+}
+
+// auditToken records what was done to a token, by whoever the context names, else by the system.
+func auditToken(ctx context.Context, tx pgx.Tx, action audit.Action, tenant, token uuid.UUID, name string) error {
+	actor := access.ActorOf(ctx)
+	if actor.Name == "" {
+		actor = control.System
+	}
+	_, err := appendAudit(ctx, tx, audit.Event{
+		Actor: actor, Action: action, ObjectKind: audit.KindToken, ObjectID: token.String(), Result: audit.OK,
+		Params: map[string]any{"name": name}, Touched: []audit.Touch{{Kind: audit.KindTenant, ID: tenant.String(), Field: "tokens"}},
+	})
+	return err
 }
 
 // List returns the tokens of a tenant, newest first, at most 1,000.
@@ -106,14 +130,23 @@ func (t *Tokens) List(ctx context.Context, tenant uuid.UUID) ([]Token, error) {
 // Revoke ends a token of the tenant; doing it again changes nothing. It is felt everywhere within 2 s.
 func (t *Tokens) Revoke(ctx context.Context, tenant, id uuid.UUID) error {
 	var hash []byte
-	err := t.db.pool.QueryRow(ctx, `
-		UPDATE api_token SET revoked_at = coalesce(revoked_at, clock_timestamp())
-		WHERE tenant_id = $1 AND token_id = $2 RETURNING token_hash`, tenant, id).Scan(&hash)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return control.Errorf(control.CodeNotFound, "this tenant has no token %s", id)
-	}
+	err := t.db.Tx(ctx, func(tx pgx.Tx) error {
+		var name string
+		var before *time.Time
+		err := tx.QueryRow(ctx, `SELECT token_hash, name, revoked_at FROM api_token WHERE tenant_id = $1 AND token_id = $2 FOR UPDATE`, tenant, id).
+			Scan(&hash, &name, &before)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return control.Errorf(control.CodeNotFound, "this tenant has no token %s", id)
+		} else if err != nil || before != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `UPDATE api_token SET revoked_at = clock_timestamp() WHERE token_id = $1`, id); err != nil {
+			return err
+		}
+		return auditToken(ctx, tx, audit.TokenRevoke, tenant, id, name)
+	})
 	if err != nil {
-		return away(err)
+		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

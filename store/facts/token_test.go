@@ -78,6 +78,12 @@ func TestTokens(t *testing.T) {
 	if _, err := elsewhere.Principal(ctx, secret); control.CodeOf(err) != control.CodeUnauthorized {
 		t.Errorf("revoked, other process after 2 s: %v", err)
 	}
+	if n := one[int64](t, g, `SELECT count(*) FROM audit_event`); n != 2 {
+		t.Errorf("%d audit records of one token made and once revoked", n)
+	}
+	if kept := one[int64](t, g, `SELECT count(*) FROM audit_event WHERE record LIKE '%' || $1 || '%'`, secret[4:]); kept != 0 {
+		t.Error("the secret is in the audit log")
+	}
 	list, err := tokens.List(ctx, g.tenants[0])
 	if err != nil || len(list) != 1 || list[0].RevokedAt.IsZero() {
 		t.Errorf("list %+v: %v", list, err)
