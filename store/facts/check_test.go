@@ -1,14 +1,11 @@
 package facts_test
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
+	"fairlane/control"
 	"fairlane/store/facts"
 )
 
@@ -91,7 +88,7 @@ func TestCheckNamesEveryInvariant(t *testing.T) {
 	}
 }
 
-func TestTrap_D19_DriftIsReportedBeforeItIsRepaired(t *testing.T) {
+func TestTrap_D19_DriftIsRecordedAndRepairedBothWays(t *testing.T) {
 	t.Parallel()
 	w, tenant, user := small(t, caps{})
 	w.ran(t, tenant, user, 5)
@@ -103,34 +100,24 @@ func TestTrap_D19_DriftIsReportedBeforeItIsRepaired(t *testing.T) {
 	w.exec(t, `DELETE FROM user_runtime`)
 	w.exec(t, `UPDATE lane_account SET own_used = 4, common_used = 4`)
 	w.exec(t, `UPDATE pool_group_account SET common_used = 6`)
-	var recorded []facts.Drift
-	record := func(ctx context.Context, tx pgx.Tx, drifts []facts.Drift) error {
-		for _, d := range drifts {
-			if d.Table == "resource_pool_shard" { // the row still says what was wrong
-				var used int64
-				if err := tx.QueryRow(ctx, `SELECT used_units FROM resource_pool_shard WHERE resource_key || ' / ' || shard_no = $1`, d.Object).Scan(&used); err != nil {
-					return err
-				}
-				if used != d.From {
-					t.Errorf("recorded %v, and the row says %d", d, used)
-				}
-			}
-		}
-		recorded = append(recorded, drifts...)
-		return nil
-	}
-	// Without its record there is no repair.
+	rebuild := facts.NewRebuild(w.db)
+	// Without its record there is no repair (D60).
 	broken := w.everything(t)
-	if _, err := facts.NewRebuild(w.db, func(context.Context, pgx.Tx, []facts.Drift) error { return errBroken }).RebuildCounters(w.ctx); !errors.Is(err, errBroken) {
-		t.Errorf("a record that fails: %v", err)
+	w.exec(t, `ALTER TABLE audit_event ADD CONSTRAINT full_disk CHECK (sequence < 0)`)
+	if _, err := rebuild.RebuildCounters(w.ctx, control.System); err == nil {
+		t.Error("no error although nothing could be recorded")
 	}
 	if w.everything(t) != broken {
 		t.Error("repaired without a record")
 	}
-	found, err := facts.NewRebuild(w.db, record).RebuildCounters(w.ctx)
+	w.exec(t, `ALTER TABLE audit_event DROP CONSTRAINT full_disk`)
+	found, err := rebuild.RebuildCounters(w.ctx, control.System)
 	w.must(err)
-	if len(found) != len(recorded) || len(found) != 11 {
-		t.Errorf("found %d, recorded %d: %v", len(found), len(recorded), found)
+	if recorded := w.number(t, `SELECT count(*) FROM audit_event WHERE action = 'counters.rebuilt' AND actor_name = 'system'`); len(found) != int(recorded) || len(found) != 11 {
+		t.Errorf("found %d, recorded %d: %v", len(found), recorded, found)
+	}
+	if n := w.number(t, `SELECT count(*) FROM audit_event WHERE object_id = 'resource_pool_shard leaf / 0' AND record::jsonb ->> 'old' = '8' AND record::jsonb ->> 'new' = '5'`); n != 1 {
+		t.Error("no record says that 8 became 5 in the leaf")
 	}
 	for _, want := range []facts.Drift{
 		{Table: "resource_pool_shard", Object: "leaf / 0", Counter: "used_units", From: 8, To: 5},
@@ -144,11 +131,10 @@ func TestTrap_D19_DriftIsReportedBeforeItIsRepaired(t *testing.T) {
 		}
 	}
 	w.clean(t)
-	w.exec(t, `UPDATE user_runtime r SET updated_at = 'epoch'`)
 	if n := w.number(t, `SELECT count(*) FROM user_runtime WHERE queued_tasks = 2 AND running_tasks = 5 AND running_video = 5`); n != 1 {
 		t.Error("the missing row was not made")
 	}
-	again, err := facts.NewRebuild(w.db, record).RebuildCounters(w.ctx)
+	again, err := rebuild.RebuildCounters(w.ctx, control.System)
 	w.must(err)
 	if len(again) != 0 {
 		t.Errorf("again: %v", again)

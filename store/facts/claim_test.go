@@ -2,6 +2,7 @@ package facts_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"fairlane/control"
+	"fairlane/control/dispatch"
 	"fairlane/control/schedule"
 	"fairlane/store/facts"
 )
@@ -365,6 +367,95 @@ func TestClaimWaitsForAPublishAndSeesItsLimit(t *testing.T) {
 	got := <-done
 	if len(got) != 2 || got[0].Refused != "" || got[1].Refused != schedule.RefusedTenant {
 		t.Errorf("%+v", got)
+	}
+	w.clean(t)
+}
+
+// Two schedulers with one plan, or one whose answer was lost and that asks again: each task gets one attempt.
+func TestTrap_D20_TheSamePlanTwiceStartsNothingTwice(t *testing.T) {
+	t.Parallel()
+	w, tenant, user := small(t, caps{})
+	jobs := make([]job, 20)
+	for i := range jobs {
+		jobs[i] = job{tenant: tenant, user: user}
+	}
+	req := schedule.Claim{PoolGroup: "g", PolicyVersion: 1, Starts: w.starts(t, w.queue(t, jobs...), "leaf", inGroups, control.AccountCommon)}
+	answers := make(chan []schedule.Claimed, 4)
+	for range cap(answers) {
+		go func() {
+			out, err := facts.NewClaims(w.db).Claim(w.ctx, req)
+			if err != nil {
+				t.Error(err)
+			}
+			answers <- out
+		}()
+	}
+	claimed := 0
+	for range cap(answers) {
+		for _, c := range <-answers {
+			if c.Refused == "" {
+				claimed++
+			} else if c.Refused != schedule.RefusedTask {
+				t.Errorf("%+v", c)
+			}
+		}
+	}
+	attempts := w.number(t, `SELECT count(*) FROM task_attempt`)
+	if messages := w.number(t, `SELECT count(*) FROM outbox_event WHERE topic = 'dispatch'`); claimed != 20 || attempts != 20 || messages != 20 {
+		t.Errorf("%d claimed, %d attempts, %d messages for 20 tasks", claimed, attempts, messages)
+	}
+	w.clean(t)
+}
+
+// Plans that were made when tables were empty must not read them whole when they are full and nobody
+// has analysed them: every row is reached by its key.
+func TestClaimAndEndReadNoTableWhole(t *testing.T) {
+	t.Parallel()
+	w, tenant, user := small(t, caps{})
+	one, err := facts.Open(w.ctx, w.url, "one", 1) // one connection, so that its plans are the cached ones
+	w.must(err)
+	t.Cleanup(one.Close)
+	for _, table := range []string{"generation_task", "task_attempt", "resource_reservation", "task_event", "outbox_event", "tenant_runtime", "user_runtime"} {
+		w.exec(t, `ALTER TABLE `+table+` SET (autovacuum_enabled = false)`)
+	}
+	round := func() (scanned int64) {
+		ids := w.queue(t, job{tenant: tenant, user: user}, job{tenant: tenant, user: user})
+		starts := w.starts(t, ids, "leaf", inGroups, control.AccountCommon)
+		w.must(one.Tx(w.ctx, func(tx pgx.Tx) error {
+			read := func() (n int64, err error) {
+				err = tx.QueryRow(w.ctx, `SELECT coalesce(sum(seq_tup_read), 0)::bigint FROM pg_stat_xact_user_tables`).Scan(&n)
+				return n, err
+			}
+			before, err := read()
+			if err != nil {
+				return err
+			}
+			got, err := facts.ClaimIn(w.ctx, tx, schedule.Claim{PoolGroup: "g", PolicyVersion: 1, Starts: starts})
+			if err != nil {
+				return err
+			}
+			ended, err := facts.EndIn(w.ctx, tx, []dispatch.Ending{ending(got[0], control.AttemptRejected), ending(got[1], control.AttemptCanceled)})
+			if err != nil || !ended[0].Applied || !ended[1].Applied {
+				return fmt.Errorf("%+v %w", ended, err)
+			}
+			after, err := read()
+			scanned = after - before
+			return err
+		}))
+		return scanned
+	}
+	for range 8 { // generic plans take the place of custom ones after five
+		round()
+	}
+	many := make([]job, 5000)
+	for i := range many {
+		many[i] = job{tenant: tenant, user: user}
+	}
+	w.queue(t, many...)
+	w.exec(t, `INSERT INTO tenant (tenant_id, code, name, plan_code) SELECT gen_random_uuid(), 't' || n, 'x', 'pro' FROM generate_series(1, 5000) n`)
+	w.exec(t, `INSERT INTO tenant_runtime (tenant_id) SELECT tenant_id FROM tenant WHERE code LIKE 't%' ON CONFLICT DO NOTHING`)
+	if n := round(); n > 100 {
+		t.Errorf("%d rows were read by reading tables whole", n)
 	}
 	w.clean(t)
 }

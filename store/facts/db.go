@@ -37,6 +37,7 @@ func Open(ctx context.Context, url, name string, maxConns int32) (*DB, error) {
 	cfg.MaxConns = maxConns
 	cfg.MaxConnIdleTime = 5 * time.Minute
 	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
+	cfg.AfterConnect = registerUUID
 	params := cfg.ConnConfig.RuntimeParams
 	params["application_name"] = "fairlane-" + name
 	params["timezone"] = "UTC"

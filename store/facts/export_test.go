@@ -6,3 +6,9 @@ var (
 	EndIn    = endIn
 	CancelIn = cancelIn
 )
+
+// What makes texts and results fit for PostgreSQL.
+var (
+	StorableText = storableText
+	StorableJSON = storableJSON
+)

@@ -6,31 +6,28 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"fairlane/audit"
+	"fairlane/control"
 	"fairlane/control/crashpoint"
 )
 
 // Rebuild recomputes counters from the rows that they count.
-type Rebuild struct {
-	db     *DB
-	record func(context.Context, pgx.Tx, []Drift) error
-}
+type Rebuild struct{ db *DB }
 
-// NewRebuild returns a rebuilder. record writes the audit lines of a table's drifts; it runs in the
-// transaction of the repair, before it, so that there is no repair without its record.
-func NewRebuild(db *DB, record func(context.Context, pgx.Tx, []Drift) error) *Rebuild {
-	return &Rebuild{db: db, record: record}
-}
+// NewRebuild returns the rebuilder of that database.
+func NewRebuild(db *DB) *Rebuild { return &Rebuild{db: db} }
 
 // RebuildCounters repairs every counter that has drifted, upwards and downwards, and returns what it
-// found. It may run while claims and endings go on: a counter's row is locked first, which keeps out
-// everyone who could change its sum, and only then compared again. A shard that is missing is reported by
-// the check and not made here: shards are made by publishing only.
-func (r *Rebuild) RebuildCounters(ctx context.Context) ([]Drift, error) {
+// found; each drift has its audit record, in the transaction of its repair. It may run while claims and
+// endings go on: a counter's row is locked first, which keeps out everyone who could change its sum, and
+// only then compared again. A shard that is missing is told by the check and not made here: shards are
+// made by publishing only.
+func (r *Rebuild) RebuildCounters(ctx context.Context, actor control.Actor) ([]Drift, error) {
 	var all []Drift
 	for i := range counterTables {
 		var found []Drift
 		err := r.db.Tx(ctx, func(tx pgx.Tx) (err error) {
-			found, err = r.table(ctx, tx, &counterTables[i])
+			found, err = rebuildTable(ctx, tx, &counterTables[i], actor)
 			return err
 		})
 		if err != nil {
@@ -42,7 +39,7 @@ func (r *Rebuild) RebuildCounters(ctx context.Context) ([]Drift, error) {
 	return all, nil
 }
 
-func (r *Rebuild) table(ctx context.Context, tx pgx.Tx, c *counterTable) ([]Drift, error) {
+func rebuildTable(ctx context.Context, tx pgx.Tx, c *counterTable, actor control.Actor) ([]Drift, error) {
 	_, suspects, err := readDrifts(ctx, tx, c, nil)
 	if err != nil || len(suspects) == 0 {
 		return nil, err
@@ -69,10 +66,18 @@ func (r *Rebuild) table(ctx context.Context, tx pgx.Tx, c *counterTable) ([]Drif
 	if len(repairable) == 0 {
 		return nil, nil
 	}
-	if err := r.record(ctx, tx, repairable); err != nil {
+	if _, err := tx.Exec(ctx, c.repair(), keys); err != nil {
 		return nil, err
 	}
-	_, err = tx.Exec(ctx, c.repair(), keys)
+	crashpoint.Hit("rebuild.repaired")
+	events := make([]audit.Event, len(repairable))
+	for i, d := range repairable {
+		events[i] = audit.Event{
+			Actor: actor, Action: audit.CountersRebuilt, ObjectKind: audit.KindCounter, ObjectID: d.Table + " " + d.Object, Result: audit.OK,
+			Params: map[string]any{"counter": d.Counter, "key": d.Object, "before": d.From, "after": d.To}, Old: d.From, New: d.To,
+		}
+	}
+	_, err = appendAudits(ctx, tx, events)
 	return repairable, err
 }
 
