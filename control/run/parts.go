@@ -119,12 +119,12 @@ func (a *app) scheduler() *schedule.Groups {
 }
 
 func (a *app) reconcilers() *lead.Runner {
-	cancels, rebuild := facts.NewCancels(a.back), facts.NewRebuild(a.back, facts.RecordDrifts)
+	cancels, rebuild := facts.NewCancels(a.back), facts.NewRebuild(a.back)
 	admissions, sessions := facts.NewAdmissions(a.back), facts.NewSessions(a.back)
 	sweeper := reconcile.New([]reconcile.Sweep{
 		{Name: "deadlines", Every: time.Second, Do: reconcile.Batches(cancels.ExpireDeadlines, 500, 20)},
 		{Name: "counters", Every: 5 * time.Minute, Do: func(ctx context.Context) (reconcile.Result, error) {
-			drifts, err := rebuild.RebuildCounters(ctx)
+			drifts, err := rebuild.RebuildCounters(ctx, control.System)
 			n := int64(len(drifts))
 			return reconcile.Result{Found: n, Repaired: n}, err
 		}},

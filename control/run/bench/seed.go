@@ -36,7 +36,7 @@ func Seed(ctx context.Context, db *facts.DB, pool *pgxpool.Pool, doc *policy.Doc
 	if _, err := pool.Exec(ctx, queueSQL, p.Queued, time.Now().Add(-time.Hour), doc.Models[0].Code, policy.DefaultGroup); err != nil {
 		return fmt.Errorf("tasks: %w", err)
 	}
-	if _, err := facts.NewRebuild(db, facts.RecordDrifts).RebuildCounters(ctx); err != nil {
+	if _, err := facts.NewRebuild(db).RebuildCounters(ctx, control.Actor{Name: "bench"}); err != nil {
 		return err
 	}
 	_, err := pool.Exec(ctx, `VACUUM ANALYZE`)
