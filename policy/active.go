@@ -191,7 +191,7 @@ func (a *Active) Run(ctx context.Context) error {
 		before := a.Problem()
 		err := a.Refresh(ctx)
 		if ctx.Err() != nil {
-			return nil
+			continue // the select ends it
 		}
 		if err != nil && control.CodeOf(err) != control.CodeNotFound {
 			if before == "" {

@@ -78,7 +78,7 @@ func Diff(before, after *Document, tenants []Tenant) []Change {
 	d.order("pools", codes(before.Pools, poolKey), codes(after.Pools, poolKey))
 	pairs(d, ObjectModel, before.Models, after.Models, func(m *Model) string { return m.Code }, modelPath,
 		func(m *Model) []value { return fieldsOf(modelNumbers, modelOthers, m) })
-	pairs(d, ObjectRouting, before.Routing, after.Routing, routeKey, func(k string) string { return "routing[" + k + "]" },
+	pairs(d, ObjectRouting, before.Routing, after.Routing, routeKey, routePath,
 		func(r *RoutingRule) []value { return []value{{name: "lane", v: r.Lane}} })
 	d.order("routing", codes(before.Routing, routeKey), codes(after.Routing, routeKey))
 	d.whole(ObjectLimits, "limits", fieldsOf(limitNumbers, limitOthers, &before.Limits), fieldsOf(limitNumbers, limitOthers, &after.Limits))

@@ -17,6 +17,6 @@ func poolPath(key string) string { return "pools[" + key + "]" }
 
 func modelPath(code string) string { return "models[" + code + "]" }
 
-func routePath(r *RoutingRule) string { return "routing[" + routeKey(r) + "]" }
+func routePath(key string) string { return "routing[" + key + "]" }
 
 func routeKey(r *RoutingRule) string { return r.Mark + "/" + r.ResourceClass }

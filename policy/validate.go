@@ -128,7 +128,7 @@ func validateRouting(f *faults, x *index) {
 	seen := map[string]bool{}
 	for i := range x.doc.Routing {
 		r := &x.doc.Routing[i]
-		path := "routing[" + strconv.Itoa(i) + "]"
+		path := routePath(Printable(routeKey(r), 140))
 		if r.ResourceClass != "" {
 			f.code(path+".resource_class", r.ResourceClass, 64, codeMarks)
 		}

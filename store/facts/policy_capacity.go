@@ -109,16 +109,17 @@ func copyGroups(ctx context.Context, tx pgx.Tx, v *policy.Version) error {
 
 // poolRow is a row of resource_pool but for what the scheduler itself learns.
 type poolRow struct {
+	poolPlace
+	parents []string
+}
+
+type poolPlace struct {
 	kind, group, provider, account, region, model, status string
-	parents                                               []string
 	capacity                                              int64
 }
 
 func (a poolRow) equal(b poolRow) bool {
-	same := slices.Equal(a.parents, b.parents)
-	a.parents, b.parents = nil, nil
-	return same && a.kind == b.kind && a.group == b.group && a.provider == b.provider && a.account == b.account &&
-		a.region == b.region && a.model == b.model && a.status == b.status && a.capacity == b.capacity
+	return a.poolPlace == b.poolPlace && slices.Equal(a.parents, b.parents)
 }
 
 // copyPools writes pools and their shards. A pool that is no longer in the document has no capacity;
@@ -135,7 +136,7 @@ func copyPools(ctx context.Context, tx pgx.Tx, v *policy.Version) error {
 		if p.Paused {
 			status = "PAUSED"
 		}
-		want[p.Key] = poolRow{string(p.Kind), p.Group, p.Provider, p.Account, p.Region, p.Model, status, v.Document.CapGroups(p.Key), p.CapacityUnits}
+		want[p.Key] = poolRow{poolPlace{string(p.Kind), p.Group, p.Provider, p.Account, p.Region, p.Model, status, p.CapacityUnits}, v.Document.CapGroups(p.Key)}
 	}
 	for key, p := range held {
 		if _, kept := want[key]; !kept {
