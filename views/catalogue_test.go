@@ -94,7 +94,7 @@ func argumentsOf(value any) []string {
 var (
 	said    = regexp.MustCompile(`\b(?:T|N|Say|Key)\((?:ctx, )?"([a-z_]+\.[a-z_.0-9]+)"`)
 	literal = regexp.MustCompile(`"([a-z_]+\.[a-z_.0-9]+)"`)
-	word    = regexp.MustCompile(`\b(?:Word|options)\([^"]*"([a-z_]+)"`)
+	word    = regexp.MustCompile(`\b(?:Word|options|stateBadge)\([^"]*"([a-z_]+)"`)
 )
 
 func TestE11_NoKeyIsMissingAndNoneIsUnused(t *testing.T) {

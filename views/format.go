@@ -100,13 +100,17 @@ func Time(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05") + " UTC"
 }
 
-// LocalTime writes an instant in the reader's own zone; "" when the zone is unknown.
+// LocalTime writes an instant in the reader's own zone; "" when the zone is unknown or is UTC just then.
 func LocalTime(ctx context.Context, t time.Time) string {
 	zone := Of(ctx).Zone
 	if zone == nil || t.IsZero() {
 		return ""
 	}
-	return t.In(zone).Format("2006-01-02 15:04:05 -07:00")
+	local := t.In(zone)
+	if _, offset := local.Zone(); offset == 0 {
+		return ""
+	}
+	return local.Format("2006-01-02 15:04:05 -07:00")
 }
 
 // Ago writes how long ago t was for the reader.

@@ -18,7 +18,7 @@ func langName(l views.Lang) string {
 	if l == views.ZH {
 		return "中文"
 	}
-	return "English"
+	return "EN, English"
 }
 
 func langSign(l views.Lang) string {

@@ -17,7 +17,6 @@ type Edit struct {
 	Address string // of this page; the form is previewed by posting to it
 	Base    int64
 	Facts   []Fact
-	Share   *part.Share
 	Fields  []EditField
 	Errors  []string
 	MayEdit bool

@@ -20,7 +20,6 @@ type object struct {
 	address string
 	scope   access.Object
 	facts   []page.Fact
-	share   *part.Share
 	fields  []field
 	causes  map[string]string // document paths of sums → the field that can mend them
 }
@@ -69,7 +68,7 @@ func (o object) form(ctx context.Context, version int64, t *typed, wrong []contr
 	beside, general := o.placed(wrong)
 	e := page.Edit{
 		Title: o.title, Kind: views.T(ctx, o.kind), Active: o.active, Address: o.address, Base: version,
-		Facts: o.facts, Share: o.share, MayEdit: mayEdit, Errors: sayAll(ctx, general),
+		Facts: o.facts, MayEdit: mayEdit, Errors: sayAll(ctx, general),
 	}
 	if !mayEdit {
 		e.WhyNot = views.T(ctx, "edit.why_not")
@@ -80,7 +79,7 @@ func (o object) form(ctx context.Context, version int64, t *typed, wrong []contr
 	focus := true
 	for _, f := range o.fields {
 		field := page.EditField{Plan: f.plan, Own: f.own && f.reset != nil, Current: f.current(ctx)}
-		field.Field = part.Field{Name: f.name, Kind: "number", Label: views.T(ctx, f.label), Unit: unitWord(ctx, f.unit), Value: f.value, Checked: f.on}
+		field.Field = part.Field{Name: f.name, Kind: "number", Label: views.T(ctx, f.label), Unit: labelUnit(ctx, f.unit), Value: f.value, Checked: f.on}
 		if f.isSwitch {
 			field.Kind = "check"
 		} else if f.plan != "" {

@@ -11,7 +11,6 @@ import (
 	"fairlane/policy/access"
 	"fairlane/views"
 	"fairlane/views/page"
-	"fairlane/views/part"
 )
 
 // tenantEditable are the fields of the form, in its order. The home lane is not among them: moving a
@@ -54,7 +53,6 @@ func tenantObject(ctx context.Context, doc *policy.Document, card monitor.Tenant
 		share := float64(card.Weight) / float64(card.LaneWeights)
 		o.facts = append(o.facts, page.Fact{Label: views.T(ctx, "tenant.share"), Value: views.T(ctx, "tenant.share_of",
 			"Share", views.Percent(share), "Weight", card.Weight, "Sum", card.LaneWeights, "Lane", card.Lane)})
-		o.share = &part.Share{Has: share, Entitled: share, Label: views.Percent(share)}
 	}
 	for _, name := range tenantEditable {
 		limit, _ := policy.LimitOf(policy.ObjectTenant, name)
@@ -79,8 +77,8 @@ func tenantFacts(ctx context.Context, settings policy.TenantSettings, card monit
 		{Label: views.T(ctx, "tenant.plan"), Value: card.Plan},
 		{Label: views.T(ctx, "tenant.status"), Value: views.Word(ctx, "status", card.Status)},
 		{Label: views.T(ctx, "tenant.lane"), Value: settings.Lane, Href: "/lanes/" + settings.Lane},
-		{Label: views.T(ctx, "tenant.running"), Value: views.T(ctx, "tenant.running_value", "Tasks", card.Running, "Units", card.RunningUnits)},
-		{Label: views.T(ctx, "tenant.queued"), Value: views.T(ctx, "tenant.queued_value", "Tasks", card.QueuedTasks, "Units", views.Milli(card.QueuedMilli))},
+		{Label: views.T(ctx, "tenant.running"), Value: views.N(ctx, "count.tasks", card.Running) + ", " + views.N(ctx, "count.slot_units", card.RunningUnits)},
+		{Label: views.T(ctx, "tenant.queued"), Value: views.N(ctx, "count.tasks", card.QueuedTasks) + ", " + views.T(ctx, "count.fairness_units", "Units", views.Milli(card.QueuedMilli))},
 		{Label: views.T(ctx, "tenant.tasks"), Value: views.T(ctx, "tenant.tasks_link"), Href: "/tasks?tenant=" + card.Code},
 	}
 }

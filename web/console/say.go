@@ -50,6 +50,14 @@ func unitWord(ctx context.Context, u policy.Unit) string {
 	return views.T(ctx, views.Key("unit."+string(u)))
 }
 
+// labelUnit is the unit beside a label; labels of counted tasks say it themselves.
+func labelUnit(ctx context.Context, u policy.Unit) string {
+	if u == policy.UnitTasks {
+		return ""
+	}
+	return unitWord(ctx, u)
+}
+
 func onOff(ctx context.Context, on bool) string {
 	if on {
 		return views.T(ctx, "word.on")
@@ -102,7 +110,7 @@ func fieldWord(ctx context.Context, c policy.Change) string {
 		return views.T(ctx, views.Key("change."+string(c.Kind)))
 	}
 	text := views.Word(ctx, "field", strings.TrimPrefix(c.Field, "settings."))
-	if unit := unitWord(ctx, c.Unit); unit != "" && c.Unit != policy.UnitSeconds && c.Unit != policy.UnitMicro {
+	if unit := labelUnit(ctx, c.Unit); unit != "" && c.Unit != policy.UnitSeconds && c.Unit != policy.UnitMicro {
 		text += " (" + unit + ")"
 	}
 	return text
