@@ -110,7 +110,7 @@ func TestAdmissionWritesAllOfATask(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ear.Close(context.Background())
+	defer func() { _ = ear.Close(context.Background()) }()
 	if _, err := ear.Exec(t.Context(), "LISTEN "+control.NotifyQueue); err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +353,7 @@ func TestAdmissionKeyInProgressIsBusy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tx.Rollback(context.Background())
+	defer func() { _ = tx.Rollback(context.Background()) }()
 	if _, err := tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock(hashtextextended($1::text || ':k', 7206))`, g.tenants[0]); err != nil {
 		t.Fatal(err)
 	}

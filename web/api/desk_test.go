@@ -257,7 +257,7 @@ func (d *desk) drop(t *testing.T) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(context.Background())
+	defer func() { _ = conn.Close(context.Background()) }()
 	if _, err := conn.Exec(t.Context(), `DROP DATABASE `+d.Name+` WITH (FORCE)`); err != nil {
 		t.Fatal(err)
 	}
