@@ -51,7 +51,7 @@ const lastWrites = 1500 * time.Millisecond
 
 // bounds are the ends of a run: ctx takes nothing new, sending abandons submits in flight, and hard
 // gives up what is not written by then.
-type bounds struct{ ctx, sending, hard context.Context } //nolint:containedctx // they are one thing
+type bounds struct{ ctx, sending, hard context.Context }
 
 // Run works until ctx ends; a transport that has a Run of its own is run with it. Then it takes nothing new, gives submits in flight a short grace, records
 // what came of them (an answer that was not awaited is unknown) and returns after Grace and 1.5 s at most.

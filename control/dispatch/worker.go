@@ -119,7 +119,7 @@ type parcel struct {
 	delivery   Delivery
 	message    control.DispatchMessage
 	lane, pool string
-	ctx        context.Context //nolint:containedctx // its deadline belongs to this one submit
+	ctx        context.Context
 	cancel     context.CancelFunc
 }
 

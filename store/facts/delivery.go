@@ -43,7 +43,7 @@ const (
 func (s *Outbox) Take(ctx context.Context, topic string, wants []dispatch.Want, hold time.Duration) ([]dispatch.Delivery, error) {
 	groups, most := make([]string, 0, len(wants)), make([]int32, 0, len(wants))
 	for _, w := range wants {
-		groups, most = append(groups, w.Group), append(most, int32(min(w.Max, 10_000))) //nolint:gosec // bounded
+		groups, most = append(groups, w.Group), append(most, int32(min(w.Max, 10_000)))
 	}
 	var out []dispatch.Delivery
 	err := s.db.Tx(ctx, func(tx pgx.Tx) error {

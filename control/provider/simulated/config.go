@@ -185,7 +185,7 @@ func JournalPath(dir string) string { return filepath.Join(dir, "journal.jsonl")
 
 func readConfig(dir string) (Config, error) {
 	var c Config
-	raw, err := os.ReadFile(configPath(dir)) //nolint:gosec // the directory is the caller's
+	raw, err := os.ReadFile(configPath(dir))
 	if err != nil {
 		return c, err
 	}

@@ -203,12 +203,12 @@ func (l Launch) start(dir string) (exited <-chan struct{}, err error) {
 	if env == nil {
 		env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
 	}
-	log, err := os.OpenFile(filepath.Join(dir, "provider.log"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600) //nolint:gosec // the caller's directory
+	log, err := os.OpenFile(filepath.Join(dir, "provider.log"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = log.Close() }()
-	cmd := exec.Command(l.Exe, args...) //nolint:gosec // the caller's program
+	cmd := exec.Command(l.Exe, args...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = env, dir, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
@@ -240,7 +240,7 @@ func awaitHealth(ctx context.Context, dir, digest string, exited <-chan struct{}
 }
 
 func lastLine(dir string) string {
-	raw, err := os.ReadFile(filepath.Join(dir, "provider.log")) //nolint:gosec // the caller's directory
+	raw, err := os.ReadFile(filepath.Join(dir, "provider.log"))
 	if err != nil || len(raw) == 0 {
 		return "it said nothing"
 	}

@@ -47,7 +47,7 @@ const z95 = 1.6448536269514722
 func (c *Config) draw(profile, key string, m Model) fate {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(profile + "\x00" + key))
-	r := rand.New(rand.NewPCG(c.Seed, h.Sum64())) //nolint:gosec // chance, not a secret
+	r := rand.New(rand.NewPCG(c.Seed, h.Sum64()))
 	// Every draw is taken, whatever the others say: a changed rate then changes nothing else.
 	normal, end, answer, callback, part := r.NormFloat64(), r.Float64(), r.Float64(), r.Float64(), r.Float64()
 

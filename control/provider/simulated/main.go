@@ -78,15 +78,16 @@ func Main(ctx context.Context, dir string, log *slog.Logger) error {
 }
 
 func openServer(ctx context.Context, cfg Config, dir string, log *slog.Logger) (*Server, error) {
-	give := time.Now().Add(lockWait)
+	bound, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
 	for {
 		server, err := NewServer(cfg, dir, log, nil)
-		if err == nil || !locked(err) || time.Now().After(give) {
+		if err == nil || !locked(err) {
 			return server, err
 		}
 		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		case <-bound.Done():
+			return nil, err
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

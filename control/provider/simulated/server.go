@@ -33,7 +33,7 @@ type Server struct {
 	jobs   map[string]*job
 	byKey  map[jobKey]*job
 	active map[poolKey]map[*job]struct{}
-	ctx    context.Context //nolint:containedctx // the run's: callbacks end with it
+	ctx    context.Context
 }
 
 type poolKey struct{ profile, account, model string }

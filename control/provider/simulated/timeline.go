@@ -25,7 +25,7 @@ type planHeap []planned
 func (h planHeap) Len() int           { return len(h) }
 func (h planHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
 func (h planHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *planHeap) Push(x any)        { *h = append(*h, x.(planned)) } //nolint:errcheck,forcetypeassert // by heap only
+func (h *planHeap) Push(x any)        { *h = append(*h, x.(planned)) }
 func (h *planHeap) Pop() any {
 	old := *h
 	last := old[len(old)-1]
@@ -61,7 +61,7 @@ func (t *timeline) due() (func(), time.Duration) {
 	if wait := t.plan[0].at.Sub(t.now()); wait > 0 {
 		return nil, wait
 	}
-	return heap.Pop(&t.plan).(planned).do, 0 //nolint:errcheck,forcetypeassert // nothing else is pushed
+	return heap.Pop(&t.plan).(planned).do, 0
 }
 
 func (t *timeline) run(ctx context.Context) {
