@@ -109,6 +109,7 @@ func (a AccountRow) Key() string { return a.Lane + "@" + a.Group }
 // PoolRow is one pool or cap group, in slot units.
 type PoolRow struct {
 	Key          string   `json:"key"`
+	Title        string   `json:"title"` // model, provider and account of a leaf, else the key
 	Kind         string   `json:"kind"`
 	Group        string   `json:"group"`
 	Parents      []string `json:"parents"`

@@ -96,6 +96,10 @@ func (s *State) foldCapacity(c Capacity, doc *policy.Document, active int64, at 
 			room = min(room, p.Limit)
 		}
 		p.Free, p.Over = max(room-p.Used, 0), max(p.Used-room, 0)
+		p.Title = p.Key
+		if p.Model != "" && p.Provider != "" {
+			p.Title = p.Model + " · " + p.Provider + " " + p.Account
+		}
 		s.Pools[i] = p
 		if p.Kind != string(policy.PoolCapGroup) {
 			o.Unknown, o.UnknownUnits = o.Unknown+p.Unknown, o.UnknownUnits+p.UnknownUnits

@@ -38,7 +38,7 @@ type AccountLine struct {
 
 // PoolLine is a pool or a cap group.
 type PoolLine struct {
-	Key, Provider, Model        string
+	Key, Title                  string
 	Parents                     []string
 	Capacity, Used, Free, Over  int64
 	Unknown, UnknownUnits       int64

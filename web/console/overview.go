@@ -62,7 +62,7 @@ func laneLines(s *monitor.State) []page.LaneLine {
 }
 
 func poolLine(p monitor.PoolRow) page.PoolLine {
-	return page.PoolLine{Key: p.Key, Provider: p.Provider, Model: p.Model, Parents: p.Parents, Capacity: p.Capacity, Used: p.Used,
+	return page.PoolLine{Key: p.Key, Title: p.Title, Parents: p.Parents, Capacity: p.Capacity, Used: p.Used,
 		Free: p.Free, Over: p.Over, Unknown: p.Unknown, UnknownUnits: p.UnknownUnits, Paused: p.Paused, Removed: p.Removed,
 		IsCapGroup: p.Kind == string(policy.PoolCapGroup)}
 }

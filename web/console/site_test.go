@@ -18,6 +18,7 @@ import (
 
 	"fairlane/audit"
 	"fairlane/control"
+	"fairlane/control/monitor"
 	"fairlane/policy"
 	"fairlane/policy/access"
 	"fairlane/store/facts"
@@ -51,6 +52,7 @@ type site struct {
 	denials  *audit.Denials
 	tenants  []policy.Tenant
 	people   map[access.Role]uuid.UUID
+	monitor  *monitor.Monitor
 }
 
 const hostileName = `<img src=x onerror=alert(1)>"'&{{7*7}}`
@@ -104,7 +106,7 @@ func (s *site) build(log *slog.Logger, publisher *policy.Publisher, operators *f
 	assets, err := static.New()
 	check(s.t, err)
 	handlers := map[string]gin.HandlerFunc{"static.file": assets.Serve, "shell.banners": web.Banners, "preference.set": web.SetPreference}
-	for _, more := range []map[string]gin.HandlerFunc{sessions.Handlers(), pages.Handlers()} {
+	for _, more := range []map[string]gin.HandlerFunc{sessions.Handlers(), pages.Handlers(), s.reading(log)} {
 		for name, h := range more {
 			handlers[name] = h
 		}

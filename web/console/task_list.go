@@ -35,7 +35,7 @@ func (r *Reading) tasks(c *gin.Context) {
 	if before := c.Query("before"); before != "" {
 		id, err := uuid.Parse(before)
 		if err != nil {
-			_ = c.Error(control.Invalid([]control.FieldError{{Field: "before", Key: "unknown", Args: map[string]any{"value": searchText(before)}}}))
+			_ = c.Error(control.Invalid([]control.FieldError{{Field: "before", Key: "rule.unknown", Args: map[string]any{"value": searchText(before)}}}))
 			return
 		}
 		q.Before = id

@@ -89,7 +89,7 @@ func writeCursor(name string, id uuid.UUID) string {
 func readCursor(text string) (string, uuid.UUID, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(raw) < 16 || len(raw) > 1000 || !utf8.Valid(raw[16:]) || strings.ContainsRune(string(raw[16:]), 0) {
-		return "", uuid.Nil, control.Invalid([]control.FieldError{{Field: "after", Key: "unknown", Args: map[string]any{"value": searchText(text)}}})
+		return "", uuid.Nil, control.Invalid([]control.FieldError{{Field: "after", Key: "rule.unknown", Args: map[string]any{"value": searchText(text)}}})
 	}
 	return string(raw[16:]), uuid.UUID(raw[:16]), nil
 }

@@ -86,6 +86,7 @@ const writers = {
   },
   share_bar: (el, row) => {
     const picture = el.firstElementChild;
+    el.hidden = !(row.entitled >= 0) && !(row.share > 0);
     const part = (bp) => percent(Math.max(0, Math.min(100, (bp || 0) / 100)));
     picture.querySelector(".own").setAttribute("width", part(row.share));
     picture.querySelector(".mark").setAttribute("x", part(row.entitled));
