@@ -9,10 +9,11 @@ type Head struct {
 	Version     int64
 	UserID      uuid.UUID
 	Band        Band
-	Need        int   // what it requires; the queue's Need gives it in full
-	CostMilli   int64 // fairness milli-units
-	QueuedSince int64 // microseconds since the Unix epoch
-	First       bool  // the oldest of its band and route; false: a later one inside the scan window
+	Need        int    // what it requires; the queue's Need gives it in full
+	CostMilli   int64  // fairness milli-units
+	QueuedSince int64  // microseconds since the Unix epoch
+	Arrival     uint32 // counts what came into the queue; goes round
+	First       bool   // the oldest of its band and route; false: a later one inside the scan window
 }
 
 // Need is what a task requires of pools and accounts. Tasks of one need are interchangeable for

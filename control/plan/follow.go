@@ -50,8 +50,8 @@ func (p *Planner) party(backlog int, code string, id uuid.UUID) *party {
 	return m
 }
 
-// enroll lets tenants that have got work join their ring, in order of their oldest head, and those that
-// have none left leave it.
+// enroll lets tenants that have got work join their ring, in order of their oldest head (of equal ones,
+// of arrival), and those that have none left leave it.
 func (p *Planner) enroll() {
 	var fresh []*party
 	for _, m := range p.moved {
@@ -67,18 +67,28 @@ func (p *Planner) enroll() {
 		}
 	}
 	p.moved = p.moved[:0]
-	slices.SortStableFunc(fresh, func(a, b *party) int { return cmp.Compare(a.oldest(), b.oldest()) })
+	slices.SortFunc(fresh, func(a, b *party) int { return older(a.oldest(), b.oldest()) })
 	for _, m := range fresh {
 		p.join(m)
 	}
 }
 
-func (m *party) oldest() int64 {
-	o := m.heads[0].QueuedSince
+func (m *party) oldest() *head {
+	o := &m.heads[0]
 	for i := range m.heads {
-		o = min(o, m.heads[i].QueuedSince)
+		if older(&m.heads[i], o) < 0 {
+			o = &m.heads[i]
+		}
 	}
 	return o
+}
+
+// older orders heads by queued_since, then by arrival in the queue.
+func older(a, b *head) int {
+	if c := cmp.Compare(a.QueuedSince, b.QueuedSince); c != 0 {
+		return c
+	}
+	return int(int32(a.Arrival - b.Arrival))
 }
 
 // forget drops the state of a tenant that has nothing waiting and no deficit to keep.

@@ -16,7 +16,7 @@ type Needs struct {
 
 // askLimit bounds how many tenants and how many users one snapshot is asked for; the rest follow in
 // the next cycles, and until then a claim that goes too far is refused and corrects the mirror.
-const askLimit = 4096
+const askLimit = 512
 
 // Needs follows the queue and names the tenants and users whose counters the next Cycle needs: those
 // with waiting tasks that run something, so that a release may have moved their counters, and those

@@ -69,7 +69,7 @@ func (m *Memory) head(ref int32, isFirst bool) control.Head {
 	l := &m.lines[t.line]
 	return control.Head{
 		Ref: int(ref), TaskID: t.id, Version: t.version, UserID: m.users[l.user].key.user,
-		Band: control.Band(l.band), Need: int(l.need), CostMilli: int64(t.cost), QueuedSince: t.since, First: isFirst,
+		Band: control.Band(l.band), Need: int(l.need), CostMilli: int64(t.cost), QueuedSince: t.since, Arrival: t.arrival, First: isFirst,
 	}
 }
 
