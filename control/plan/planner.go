@@ -48,6 +48,7 @@ type Planner struct {
 	from     int // where the next snapshot starts, when there are too many for one
 	fromUser int
 	asked    Needs
+	partly   bool      // more counters should be read than one snapshot is asked for
 	wake     time.Time // when the queue's next delayed task becomes eligible
 }
 

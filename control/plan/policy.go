@@ -84,9 +84,15 @@ func Compile(doc *policy.Document, version int64, tenants []TenantPlan) (*Policy
 		return nil, err
 	}
 	for i := range doc.Plans {
+		if w := doc.Plans[i].Settings.Weight; w < 0 || w > maxWeight {
+			return nil, broken("plans."+doc.Plans[i].Code+".weight", "%d is outside 0 to %d", w, maxWeight)
+		}
 		r.plans[doc.Plans[i].Code] = &doc.Plans[i]
 	}
 	for i := range doc.Tenants {
+		if w := doc.Tenants[i].Weight; w != nil && (*w < 0 || *w > maxWeight) {
+			return nil, broken("tenants."+doc.Tenants[i].Code+".weight", "%d is outside 0 to %d", *w, maxWeight)
+		}
 		r.overrides[doc.Tenants[i].TenantID] = &doc.Tenants[i]
 	}
 	for _, rule := range doc.Routing {
@@ -133,6 +139,9 @@ func (p *Policy) add(tenants []TenantPlan) {
 		}
 	}
 }
+
+// maxWeight bounds weights, so that scaled costs and quanta stay exact.
+const maxWeight = 1_000_000
 
 func checkSettings(s policy.Scheduling) error {
 	for _, f := range []struct {
@@ -202,8 +211,8 @@ func compileLanes(doc *policy.Document, group string, out *groupRule) error {
 			return broken("lanes", "%s is there twice", l.Code)
 		}
 		seen[l.Code] = true
-		if l.Weight < 0 || l.Weight > 1_000_000 {
-			return broken("lanes."+l.Code+".weight", "%d is outside 0 to 1000000", l.Weight)
+		if l.Weight < 0 || l.Weight > maxWeight {
+			return broken("lanes."+l.Code+".weight", "%d is outside 0 to %d", l.Weight, maxWeight)
 		}
 		for _, a := range l.Accounts {
 			if a.PoolGroup != group {

@@ -139,9 +139,15 @@ func (p *Planner) retry() {
 	}
 }
 
-// wakeTime is when the next delayed task becomes eligible or a refused one is tried again.
+// wakeTime is when the next delayed task becomes eligible, a refused one is tried again, or counters
+// should be read that one snapshot could not hold.
 func (p *Planner) wakeTime() time.Time {
 	wake := p.wake
+	if p.partly {
+		if soon := p.now.Add(askAgain); wake.IsZero() || soon.Before(wake) {
+			wake = soon
+		}
+	}
 	for _, f := range p.refused {
 		if wake.IsZero() || f.until.Before(wake) {
 			wake = f.until

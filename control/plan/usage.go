@@ -18,12 +18,16 @@ type Needs struct {
 // the next cycles, and until then a claim that goes too far is refused and corrects the mirror.
 const askLimit = 512
 
+// askAgain is when the next cycle should come when there were more to ask for.
+const askAgain = 100 * time.Millisecond
+
 // Needs follows the queue and names the tenants and users whose counters the next Cycle needs: those
 // with waiting tasks that run something, so that a release may have moved their counters, and those
 // whose counters were never read or were contradicted by a claim. The others run nothing.
 func (p *Planner) Needs(now time.Time) Needs {
 	p.advance(now)
 	p.asked = Needs{}
+	p.partly = len(p.asking) > askLimit || len(p.askUsers) > askLimit
 	for range min(askLimit, len(p.asking)) {
 		p.from = (p.from + 1) % len(p.asking)
 		p.asked.Tenants = append(p.asked.Tenants, p.asking[p.from].id)

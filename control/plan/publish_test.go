@@ -1,0 +1,136 @@
+package plan_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"fairlane/control"
+	"fairlane/control/plan"
+	"fairlane/policy"
+)
+
+func TestCompileRefusesWhatWouldBreakPlanning(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*policy.Document){
+		"scheduling.base_quantum_units":   func(d *policy.Document) { d.Scheduling.BaseQuantumUnits = 0 },
+		"scheduling.burst_rounds":         func(d *policy.Document) { d.Scheduling.BurstRounds = 1001 },
+		"scheduling.initial_burst_credit": func(d *policy.Document) { d.Scheduling.InitialBurstCredit = -1 },
+		"scheduling.aging_step_seconds":   func(d *policy.Document) { d.Scheduling.AgingStepSeconds = 0 },
+		"scheduling.aging_cap":            func(d *policy.Document) { d.Scheduling.AgingCap = 2 },
+		"scheduling.fit_scan":             func(d *policy.Document) { d.Scheduling.FitScan = 257 },
+		"lanes: L is there twice":         func(d *policy.Document) { d.Lanes = append(d.Lanes, d.Lanes[0]) },
+		"lanes.L.weight":                  func(d *policy.Document) { d.Lanes[0].Weight = 1_000_001 },
+		"pools: X is there twice":         func(d *policy.Document) { d.Pools = append(d.Pools, d.Pools[0]) },
+		"pools.X.parents: Y is not":       func(d *policy.Document) { d.Pools[0].Parents = []string{"Y"} },
+		"pools.X.parents: it contains":    func(d *policy.Document) { d.Pools[0].Parents = []string{"X"} },
+		"pool_groups: G is there twice":   func(d *policy.Document) { d.PoolGroups = append(d.PoolGroups, d.PoolGroups[0]) },
+		"plans.0.weight":                  func(d *policy.Document) { d.Plans[0].Settings.Weight = -1 },
+	} {
+		a := newArena(t, 4, 10, []int64{1}, func(int) int64 { return control.Milli })
+		change(a.doc)
+		_, err := plan.Compile(a.doc, 1, a.tenants)
+		if control.CodeOf(err) != control.CodeInvalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error is %v", want, err)
+		}
+	}
+}
+
+func TestUnknownAndSuspendedTenantsWait(t *testing.T) {
+	t.Parallel()
+	a := newArena(t, 4, 10, []int64{1, 1}, func(int) int64 { return control.Milli })
+	known := a.tenants
+	a.tenants = known[:1]
+	if err := a.publish(); err != nil {
+		t.Fatal(err)
+	}
+	a.add(t, 0, 1)
+	a.add(t, 1, 1)
+	if got, _ := a.some(10); !slices.Equal(got, []int{0}) {
+		t.Fatalf("tenants %v start, want only the known one", got)
+	}
+	if held := a.planner.Why(waitingOf(t, a, 2)); held.Gate != plan.GateTenant {
+		t.Errorf("the other waits at %s, want %s", held.Gate, plan.GateTenant)
+	}
+	suspended := known[1]
+	suspended.Suspended = true
+	a.planner.Publish(a.planner.Policy().With(suspended))
+	if got, _ := a.some(10); len(got) != 0 {
+		t.Errorf("tenants %v start while suspended", got)
+	}
+	a.planner.Publish(a.planner.Policy().With(known[1]))
+	if got, _ := a.some(10); !slices.Equal(got, []int{1}) {
+		t.Errorf("tenants %v start, want the one that was added", got)
+	}
+}
+
+// A lane that the policy drops holds its tasks; when it comes back they start. Other lanes go on.
+func TestLanesComeAndGo(t *testing.T) {
+	t.Parallel()
+	a := newArena(t, 4, 100, []int64{1}, func(int) int64 { return control.Milli })
+	a.add(t, 0, 4)
+	lane := a.doc.Lanes[0]
+	if got, _ := a.some(1); len(got) != 1 {
+		t.Fatal("nothing starts")
+	}
+	other := policy.Lane{Code: "M", Weight: 3, Accounts: []policy.LaneAccount{{PoolGroup: testGroup, ReservedUnits: 1}}}
+	a.doc.Lanes = []policy.Lane{other}
+	if err := a.publish(); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := a.some(1); len(got) != 0 {
+		t.Errorf("%v start in a lane that is gone", got)
+	}
+	if held := a.planner.Why(waitingOf(t, a, 2)); held.Gate != plan.GateLane {
+		t.Errorf("task 2 waits at %s, want %s", held.Gate, plan.GateLane)
+	}
+	a.doc.Lanes = []policy.Lane{other, lane}
+	if err := a.publish(); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := a.some(10); len(got) != 3 {
+		t.Errorf("%d start after it has come back, want 3", len(got))
+	}
+}
+
+// Tenants that come and go leave gaps in the ring, which is numbered anew; the order stays that of the
+// model, and so it does for tenants that have been there all the time.
+func TestManyComeAndGo(t *testing.T) {
+	t.Parallel()
+	a := newArena(t, 2, 1_000_000, []int64{1, 2, 3, 5, 1}, func(i int) int64 { return int64(1+i%3) * control.Milli })
+	p := &pair{world: a.world, n: newNaive(a.world)}
+	for round := range 1500 {
+		for i := range a.weights {
+			if i < 2 || round%(i+1) == 0 { // tenants 0 and 1 are always backlogged, the others come and go
+				n := 2 - a.waiting[i]
+				from := a.next
+				a.add(t, i, n)
+				for k := from + 1; k <= a.next; k++ {
+					it, err := a.queue.ByID(numbered('k', k))
+					if err != nil {
+						t.Fatal(err)
+					}
+					p.n.arrive(it)
+				}
+			}
+		}
+		needs := a.planner.Needs(second(a.now))
+		got, want := a.planner.Cycle(second(a.now), a.snapshot(needs), 5), p.n.cycle(a.now, 5)
+		if len(got.Starts) != len(want) {
+			t.Fatalf("round %d: %d start, want %d", round, len(got.Starts), len(want))
+		}
+		for i, s := range got.Starts {
+			if s.TaskID != want[i].TaskID {
+				t.Fatalf("round %d: start %d is %v, want %v", round, i, s.TaskID, want[i].TaskID)
+			}
+			a.planner.Confirm(s.TaskID)
+			p.n.answer(s.TaskID, "", "")
+			a.waiting[tenantNumber(s.TenantID)]--
+		}
+		a.planner.Settle()
+		p.n.settle()
+		for _, s := range got.Starts {
+			a.queue.Remove(s.TaskID, s.TaskVersion)
+		}
+	}
+}
