@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -143,27 +144,41 @@ func (d *demoRun) accounts(ctx context.Context, a *app) error {
 	return os.WriteFile(kept, []byte(password+"\n"), 0o600)
 }
 
-// makeTokens gives every tenant's service a token of this life of the demo and ends those of earlier ones.
+// makeTokens gives every tenant's service a token. They are kept, readable by their owner only, beside the
+// data, so that a restart makes no new ones.
 func (d *demoRun) makeTokens(ctx context.Context, a *app) error {
-	const name = "demo traffic"
-	tokens := facts.NewTokens(a.back, nil)
-	for i, t := range d.platform.Tenants {
-		old, err := tokens.List(ctx, t.ID)
-		if err != nil {
-			return err
-		}
-		for _, token := range old {
-			if token.Name == name && token.RevokedAt.IsZero() {
-				if err := tokens.Revoke(ctx, t.ID, token.ID); err != nil {
-					return err
-				}
-			}
-		}
-		if d.tokens[i], _, err = tokens.Create(ctx, t.ID, name, time.Time{}); err != nil {
-			return err
+	path := filepath.Join(d.cmd.DataDir, "demo-tokens.json")
+	kept := map[string]string{} // secret by tenant code
+	if text, err := os.ReadFile(path); err == nil {
+		if json.Unmarshal(text, &kept) != nil {
+			kept = map[string]string{}
 		}
 	}
-	return nil
+	tokens := facts.NewTokens(a.back, nil)
+	made := 0
+	for i, t := range d.platform.Tenants {
+		who, err := tokens.Principal(ctx, kept[t.Code])
+		switch {
+		case err == nil && who.TenantID == t.ID:
+			d.tokens[i] = kept[t.Code]
+			continue
+		case err != nil && control.CodeOf(err) != control.CodeUnauthorized && control.CodeOf(err) != control.CodeForbidden:
+			return err
+		}
+		if d.tokens[i], _, err = tokens.Create(access.WithActor(ctx, demoPerson), t.ID, "demo traffic", time.Time{}); err != nil {
+			return err
+		}
+		kept[t.Code] = d.tokens[i]
+		made++
+	}
+	if made == 0 {
+		return nil
+	}
+	text, err := json.Marshal(kept)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o600)
 }
 
 // providers finds the simulated provider, or starts it, and keeps it running until the demo ends.

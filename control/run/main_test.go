@@ -11,7 +11,8 @@ import (
 const asProgram = "FAIRLANE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
+	// The demo starts its provider from the same binary, with an environment of its own.
+	if os.Getenv(asProgram) != "" || len(os.Args) > 1 && os.Args[1] == "simulated-provider" {
 		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
 	}
 	goleak.VerifyTestMain(m)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -30,8 +31,17 @@ func Open(url string) (*Client, error) {
 	options.PoolSize = 16
 	options.ClientName = "fairlane"
 	options.DialerRetries = 1
+	silence.Do(func() { redis.SetLogger(quiet{}) })
 	return &Client{rdb: redis.NewClient(options)}, nil
 }
+
+// The library writes plain lines to standard error on its own. What it would say comes back as errors,
+// which callers log once in their own form.
+var silence sync.Once
+
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
 
 // Ping tells whether Redis answers.
 func (c *Client) Ping(ctx context.Context) error { return c.rdb.Ping(ctx).Err() }

@@ -71,7 +71,7 @@ func (h *Hints) publish(ctx context.Context) {
 // listen subscribes again and again. A silent connection is probed, so that a Redis that vanished
 // without a word is noticed within a few seconds (D67).
 func (h *Hints) listen(ctx context.Context) {
-	pause := 100 * time.Millisecond
+	pause, told := 100*time.Millisecond, false
 	for ctx.Err() == nil {
 		connected, err := h.hear(ctx)
 		if ctx.Err() != nil {
@@ -79,9 +79,12 @@ func (h *Hints) listen(ctx context.Context) {
 		}
 		h.up(false)
 		if connected {
-			pause = 100 * time.Millisecond
+			pause, told = 100*time.Millisecond, false
 		}
-		h.log.Warn("hints of other replicas interrupted", "error", err)
+		if !told { // once an absence, however long it is
+			h.log.Warn("hints of other replicas interrupted", "error", err)
+			told = true
+		}
 		wait := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
