@@ -68,7 +68,10 @@ func (e *engine) trace(c *gin.Context) {
 			status = statusGone
 		}
 		level := slog.LevelInfo
-		if status >= http.StatusInternalServerError {
+		switch {
+		case status == http.StatusServiceUnavailable: // closed by an operator, full, or waiting for a store that says so itself
+			level = slog.LevelWarn
+		case status >= http.StatusInternalServerError:
 			level = slog.LevelError
 		}
 		took := e.cfg.Now().Sub(began)
