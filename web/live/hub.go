@@ -93,7 +93,8 @@ type Hub struct {
 	mu      sync.Mutex
 	closed  bool
 	sockets map[*socket]struct{}
-	count   map[uuid.UUID]int // sockets by operator
+	places  int               // taken: open sockets and upgrades on their way
+	count   map[uuid.UUID]int // the same by operator
 	running sync.WaitGroup    // two goroutines for each socket
 }
 
@@ -194,9 +195,7 @@ func (h *Hub) leave(s *socket) {
 	}
 	h.mu.Lock()
 	delete(h.sockets, s)
-	if h.count[s.operator]--; h.count[s.operator] <= 0 {
-		delete(h.count, s.operator)
-	}
+	h.free(s.operator)
 	h.mu.Unlock()
 	h.cfg.Meter.SocketClosed(max(code, 0))
 }

@@ -801,13 +801,13 @@ func TestNobodyGetsInWithoutBeingKnown(t *testing.T) {
 func TestAWrongConfigurationIsRefused(t *testing.T) {
 	t.Parallel()
 	good := live.Config{Feed: newFeed("e"), Rights: &people{}, Sessions: &people{}, Topics: topics, Log: slog.New(slog.DiscardHandler)}
-	for name, break_ := range map[string]func(*live.Config){
+	for name, spoil := range map[string]func(*live.Config){
 		"no feed": func(c *live.Config) { c.Feed = nil }, "no rights": func(c *live.Config) { c.Rights = nil },
 		"no sessions": func(c *live.Config) { c.Sessions = nil }, "no topics": func(c *live.Config) { c.Topics = nil },
 		"seldom checked": func(c *live.Config) { c.CheckEvery = 6 * time.Second },
 	} {
 		c := good
-		break_(&c)
+		spoil(&c)
 		if _, err := live.New(c); err == nil {
 			t.Errorf("%s: no error", name)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"fairlane/policy/access"
 )
@@ -58,20 +59,27 @@ func (h *Hub) Handle(c *gin.Context) {
 func (h *Hub) reserve(who access.Subject) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed || len(h.sockets) >= h.cfg.MaxSockets || h.count[who.Operator] >= h.cfg.PerOperator {
+	if h.closed || h.places >= h.cfg.MaxSockets || h.count[who.Operator] >= h.cfg.PerOperator {
 		return false
 	}
+	h.places++
 	h.count[who.Operator]++
 	h.running.Add(2)
 	return true
 }
 
+// free gives a place back; the caller holds the lock.
+func (h *Hub) free(operator uuid.UUID) {
+	h.places--
+	if h.count[operator]--; h.count[operator] <= 0 {
+		delete(h.count, operator)
+	}
+}
+
 func (h *Hub) giveUp(who access.Subject) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.count[who.Operator]--; h.count[who.Operator] <= 0 {
-		delete(h.count, who.Operator)
-	}
+	h.free(who.Operator)
 	h.running.Add(-2)
 }
 
