@@ -96,15 +96,15 @@ func (p *Platform) perMinute(v int64) int64 { return int64(math.Round(float64(v)
 
 func pointer(v int64) *int64 { return &v }
 
-// lanes hold 98 of the platform's 120 units; the rest is common. Together with the demand of the plans the
-// busiest hour leaves the enterprise lane short by little and makes the others queue.
+// lanes hold 68 of the platform's 120 units; the rest is common, so that a lane that is quiet leaves little
+// idle. In the busiest hour every lane asks for more than it holds and queues form; later ones drain them.
 var lanes = map[string]struct{ weight, reserved int64 }{
-	control.LaneEnterprise: {8, 50},
-	control.LanePaid:       {4, 26},
-	control.LaneStandard:   {2, 8},
+	control.LaneEnterprise: {8, 30},
+	control.LanePaid:       {4, 24},
+	control.LaneStandard:   {2, 4},
 	control.LaneBestEffort: {0, 0},
-	control.LaneExpensive:  {2, 10},
-	control.LaneRecovery:   {1, 4},
+	control.LaneExpensive:  {4, 8},
+	control.LaneRecovery:   {1, 2},
 }
 
 type planSpec struct {
