@@ -370,6 +370,9 @@ func TestE08_BannersFollowTheConditionAndAreEmptyWhenUnchanged(t *testing.T) {
 	if w := r.do(http.MethodGet, "/banners?seen="+seen, "viewer", ""); w.Code != http.StatusNoContent || w.Body.Len() > 0 {
 		t.Errorf("unchanged: %d %s", w.Code, w.Body)
 	}
+	if w := r.do(http.MethodGet, "/banners?seen=other", "", "", "HX-Request", "true"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "session has ended") || strings.Contains(w.Body.String(), "hx-get") || strings.Contains(w.Body.String(), "Admission") {
+		t.Errorf("signed out: %d %s", w.Code, w.Body)
+	}
 	if w := r.do(http.MethodGet, "/banners?seen=other", "viewer", ""); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Admission is closed") || !strings.Contains(w.Body.String(), `hx-swap-oob`) {
 		t.Errorf("changed: %d %s", w.Code, w.Body)
 	}

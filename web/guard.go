@@ -9,6 +9,8 @@ import (
 
 	"fairlane/control"
 	"fairlane/policy/access"
+	"fairlane/views"
+	"fairlane/views/layout"
 )
 
 // limitBody bounds what a request may bring; what says that it brings more is refused unread.
@@ -93,6 +95,13 @@ func (e *engine) operatorMay(c *gin.Context, route Route) bool {
 	if subject.Rights.May(route.Permission) {
 		return true
 	}
+	// The first page of a wall's account is the wall: sign-in and the product's name lead to "/".
+	if route.Name == "overview.show" && subject.Rights.May(access.WallRead) {
+		c.Header("Cache-Control", "no-store")
+		c.Redirect(http.StatusSeeOther, "/wall")
+		c.Abort()
+		return false
+	}
 	e.refuse(c, control.Errorf(control.CodeForbidden, "the permission %s is missing", route.Permission))
 	return false
 }
@@ -100,17 +109,29 @@ func (e *engine) operatorMay(c *gin.Context, route Route) bool {
 // askToSignIn sends a person who reads to the sign-in page, which leads back; everything else gets 401.
 func (e *engine) askToSignIn(c *gin.Context) {
 	r := c.Request
+	if c.FullPath() == "/banners" { // leave the page as it is: something may be half typed on it
+		e.tellSignedOut(c)
+		return
+	}
 	reading := r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") && r.Header.Get("HX-Request") == ""
 	if !reading {
-		if r.Header.Get("HX-Request") != "" {
-			c.Header("HX-Redirect", "/sign-in")
-		}
 		e.refuse(c, control.Errorf(control.CodeUnauthorized, "nobody is signed in"))
 		return
 	}
 	c.Header("Cache-Control", "no-store")
 	c.Redirect(http.StatusSeeOther, "/sign-in?next="+url.QueryEscape(r.URL.RequestURI()))
 	c.Abort()
+}
+
+// tellSignedOut replaces the banners of an open page by the word that its session has ended, once.
+func (e *engine) tellSignedOut(c *gin.Context) {
+	c.Abort()
+	c.Request = c.Request.WithContext(layout.With(c.Request.Context(), layout.Shell{
+		Banners: []layout.Banner{{Kind: "bad", Href: "/sign-in", Text: views.Say("banner.signed_out")}},
+	}))
+	if err := views.Render(c.Writer, c.Request, http.StatusOK, layout.BannerBox()); err != nil {
+		_ = c.Error(err)
+	}
 }
 
 // missing answers what no route takes.

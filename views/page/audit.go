@@ -41,4 +41,4 @@ type AuditEntry struct {
 }
 
 // Touched is an object, and a field of it, that an event changed.
-type Touched struct{ Kind, Object, Field, Href string }
+type Touched struct{ Kind, Object, Field string }

@@ -50,7 +50,6 @@ type Preview struct {
 	Arithmetic  []string
 	Raw         []RawRow
 	Hidden      []Hidden
-	Errors      []string
 	Reason      string
 	ReasonError string
 	MayPublish  bool

@@ -14,11 +14,10 @@ type VersionList struct {
 
 // VersionRow is one version in the list.
 type VersionRow struct {
-	Number   int64
-	Actor    string
-	At       Moment
-	Reason   string
-	Restored int64
+	Number int64
+	Actor  string
+	At     Moment
+	Reason string
 }
 
 // Moment is an instant as pages write it.

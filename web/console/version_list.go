@@ -40,7 +40,7 @@ func (s *Console) versionList(c *gin.Context) {
 }
 
 func versionRow(c *gin.Context, v policy.Summary) page.VersionRow {
-	return page.VersionRow{Number: v.Number, Actor: v.ActorName, At: moment(c, v.CreatedAt), Reason: v.Reason, Restored: v.RestoredFrom}
+	return page.VersionRow{Number: v.Number, Actor: v.ActorName, At: moment(c, v.CreatedAt), Reason: v.Reason}
 }
 
 func pager(next string, before int64, first string, shown int) part.Pager {
