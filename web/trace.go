@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"context"
 	"errors"
 	"log/slog"
@@ -29,7 +30,7 @@ func (e *engine) recover(c *gin.Context) {
 		if cause == nil {
 			return
 		}
-		if cause == http.ErrAbortHandler {
+		if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(cause)
 		}
 		e.cfg.Log.ErrorContext(c.Request.Context(), "handler panicked", "panic", cause, "route", c.FullPath(),

@@ -214,7 +214,9 @@ func TestRulesThatCannotBeConfirmedDecideNothing(t *testing.T) {
 			t.Errorf("after it came back: %v %v", ok, err)
 		}
 		stop()
-		<-ended
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	})
 }
 
