@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"context"
 	"errors"
 	"log/slog"
