@@ -29,6 +29,7 @@ type Config struct {
 	TTL    time.Duration // 5 s; the longest time for which nobody runs after a holder was killed
 	Log    *slog.Logger
 	Now    func() time.Time // monotonic; for the process's own side of the lease
+	Rand   func() float64   // in [0, 1); spreads the tries of standbys
 }
 
 // Runner holds one lease for as long as it can and runs the work while it holds it.
@@ -50,6 +51,9 @@ func New(cfg Config, leases Leases, work func(ctx context.Context, term int64) e
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if cfg.Rand == nil {
+		cfg.Rand = rand.Float64
+	}
 	return &Runner{cfg: cfg, leases: leases, work: work}
 }
 
@@ -64,7 +68,7 @@ func (r *Runner) Run(ctx context.Context) error {
 			r.hold(ctx, term)
 		}
 		// A third of the lease, spread, so that standbys do not ask in step.
-		if !sleep(ctx, r.cfg.TTL/6+rand.N(r.cfg.TTL/6)) {
+		if !sleep(ctx, r.cfg.TTL/6+time.Duration(r.cfg.Rand()*float64(r.cfg.TTL/6))) {
 			return nil
 		}
 	}
@@ -74,8 +78,9 @@ func (r *Runner) hold(ctx context.Context, term int64) {
 	r.cfg.Log.Info("lease taken", "lease", r.cfg.Name, "term", term)
 	work, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	done := make(chan error, 1)
-	go func() { done <- r.work(work, term) }()
+	done := make(chan struct{})
+	var failed error // read after done
+	go func() { defer close(done); failed = r.work(work, term) }()
 
 	// The deadline counts from before the request was sent, on the monotonic clock: the database's
 	// lease cannot end earlier than that. A fifth of it is the margin for the work to stop.
@@ -86,10 +91,10 @@ func (r *Runner) hold(ctx context.Context, term int64) {
 	defer renew.Stop()
 	for {
 		select {
-		case err := <-done:
+		case <-done:
 			r.release(ctx, term)
-			if err != nil && work.Err() == nil {
-				r.cfg.Log.Error("leased work failed", "lease", r.cfg.Name, "term", term, "error", err)
+			if failed != nil && work.Err() == nil {
+				r.cfg.Log.Error("leased work failed", "lease", r.cfg.Name, "term", term, "error", failed)
 			}
 			return
 		case <-expiry.C:

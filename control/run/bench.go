@@ -140,7 +140,7 @@ func signIn(ctx context.Context, base, login, password string) (*http.Cookie, er
 	if err != nil {
 		return nil, err
 	}
-	defer res.Body.Close() //nolint:errcheck // nothing is read
+	defer res.Body.Close()
 	for _, cookie := range res.Cookies() {
 		if res.StatusCode == http.StatusSeeOther && cookie.Value != "" {
 			return cookie, nil

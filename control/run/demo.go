@@ -197,8 +197,13 @@ func (d *demoRun) providers(ctx context.Context, a *app) ([]provider.Provider, f
 		return nil, nil, err
 	}
 	watch, stopWatch := context.WithCancel(context.WithoutCancel(ctx))
-	watched := make(chan error, 1)
-	go func() { watched <- simulated.Keep(watch, launch, a.log) }()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		if err := simulated.Keep(watch, launch, a.log); err != nil && watch.Err() == nil {
+			a.log.Error("simulated provider is not looked after any more", "error", err)
+		}
+	}()
 	return list, func() {
 		stopWatch()
 		<-watched

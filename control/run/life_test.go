@@ -201,6 +201,6 @@ func figure(t *testing.T, format string, args ...any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // a line more or less
+	defer f.Close()
 	fmt.Fprintf(f, format+"\n", args...)
 }

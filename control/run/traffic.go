@@ -150,7 +150,7 @@ func (s *sender) call(ctx context.Context, r demo.Request, path string, body []b
 	if err != nil {
 		return err
 	}
-	defer res.Body.Close() //nolint:errcheck // it was read
+	defer res.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
 	switch {
 	case err != nil:

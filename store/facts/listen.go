@@ -37,10 +37,10 @@ func (l *Listener) Subscribe(channel string) <-chan string {
 // Run listens until ctx ends, and reconnects with a pause of at most two seconds.
 func (l *Listener) Run(ctx context.Context) error {
 	pause := 50 * time.Millisecond
-	for ctx.Err() == nil {
+	for {
 		connected, err := l.listen(ctx)
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // the end was asked for
 		}
 		if connected {
 			pause = 50 * time.Millisecond
@@ -48,11 +48,11 @@ func (l *Listener) Run(ctx context.Context) error {
 		l.log.Warn("database notifications interrupted", "error", err)
 		select {
 		case <-ctx.Done():
+			return nil
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, 2*time.Second)
 	}
-	return nil
 }
 
 // listen serves one connection; connected tells whether it ever listened.

@@ -127,7 +127,8 @@ func (s *Sessions) Sweep(ctx context.Context) (int64, error) {
 	return tag.RowsAffected(), away(err)
 }
 
-// Find, Commit and Delete complete the interface of scs; nothing calls them, since every caller has a context.
+// Find is FindCtx without a context. With Commit and Delete it completes the interface of scs; nothing
+// calls them, since every caller has a context.
 func (s *Sessions) Find(token string) ([]byte, bool, error) {
 	return s.FindCtx(context.Background(), token)
 }

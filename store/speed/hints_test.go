@@ -51,8 +51,13 @@ func join(t *testing.T, url string) *replica {
 	r.Hints = speed.NewHints(client, slog.New(slog.DiscardHandler), []string{"queue", "policy"},
 		func(topic string) { r.heard <- topic }, func(up bool) { r.up <- up })
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- r.Run(ctx) }()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := r.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
 	t.Cleanup(func() {
 		cancel()
 		select {

@@ -93,7 +93,7 @@ func (p Pages) firstByte(ctx context.Context, client *http.Client, path string) 
 	if err != nil {
 		return 0, err
 	}
-	defer res.Body.Close() //nolint:errcheck // it was read
+	defer res.Body.Close()
 	if _, err := io.Copy(io.Discard, res.Body); err != nil {
 		return 0, err
 	}
