@@ -60,7 +60,7 @@ func (g *Gate) Submit(ctx context.Context, who Principal, r Request, key string)
 	return a, err
 }
 
-// submit follows the order of DESIGN 10.
+// submit asks the gate's questions in their fixed order, the cheap ones first.
 func (g *Gate) submit(ctx context.Context, who Principal, r Request, key string) (Answer, error) {
 	// 1. The stored answer of the key.
 	if err := checkKey(key); err != nil {

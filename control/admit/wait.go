@@ -19,7 +19,7 @@ type wait struct {
 	rate  float64       // fairness milli-units a second
 }
 
-// wait follows DESIGN 10: (own backlog B_i with it + Σ_j min(B_j, B_i·w_j/w_i)) / μ. A neighbour's
+// wait is (own backlog B_i with it + Σ_j min(B_j, B_i·w_j/w_i)) / μ. A neighbour's
 // backlog counts only as far as its weight lets it go first, so a whale's queue does not refuse others.
 func (v *view) wait(load *Load, tenant uuid.UUID, weight int64, lane *policy.Lane, group string, est estimate.Estimate) wait {
 	if lane.Weight == 0 || weight == 0 {

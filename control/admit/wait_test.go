@@ -16,7 +16,7 @@ func view7(d *desk) *view { return newView(&policy.Version{Number: 7, Document: 
 
 var oneUnit = estimate.Estimate{SlotUnits: 1, MeanSeconds: 30, P95Seconds: 60, FairnessMilli: 1_000}
 
-// DESIGN 10: (B_i + Σ min(B_j, B_i·w_j/w_i)) / μ. With 100 own slot units, 0.75 and 30 s a unit: 2.5 units/s.
+// (B_i + Σ min(B_j, B_i·w_j/w_i)) / μ. With 100 own slot units, 0.75 and 30 s a unit: 2.5 units/s.
 func TestExpectedWaitFormula(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

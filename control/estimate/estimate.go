@@ -12,7 +12,7 @@ import (
 // with what came of them, and changes whenever a formula here does.
 const Version = 1
 
-// MaxUnits is the largest cost of one task in fairness units (SCHEDULING 8); one unit is the smallest.
+// MaxUnits is the largest cost of one task in fairness units that fairness can carry; one unit is the smallest.
 const MaxUnits = 10_000
 
 const (
@@ -76,7 +76,7 @@ func Of(m *policy.Model, bases policy.Scheduling, resolution string, seconds int
 }
 
 // fairness is slot_units × max(seconds, cost, GPU seconds, each over its base), in milli-units,
-// rounded up, at least one unit (SCHEDULING 3; the bases are those of 18.7).
+// rounded up, at least one unit (slot units times the largest of seconds, cost and GPU seconds over their bases).
 func fairness(e Estimate, bases policy.Scheduling) (int64, error) {
 	if bases.ProviderSecondBase < 1 || bases.CostBaseMicro < 1 || bases.GPUSecondBase < 1 {
 		return 0, fmt.Errorf("scheduling bases %d s, %d micro-units, %d GPU s: each must be at least 1",

@@ -59,7 +59,7 @@ type Overview struct {
 	Degraded          []Degraded `json:"degraded"`
 }
 
-// Degraded is a mode of DESIGN 14 that holds now. Code names a message of the catalogue.
+// Degraded is a degraded mode that holds now. Code names a message of the catalogue.
 type Degraded struct {
 	Code  string    `json:"code"`
 	Since time.Time `json:"since"`

@@ -14,7 +14,7 @@ const checkTimeout = 10 * time.Minute
 // maxFindings is how many findings of one query are told; a broken counter often comes with thousands.
 const maxFindings = 200
 
-// Invariant is one of the rules that always hold (DESIGN.md 4).
+// Invariant is one of the rules that always hold.
 type Invariant struct {
 	Number string
 	Says   string
