@@ -76,7 +76,7 @@ func Of(m *policy.Model, bases policy.Scheduling, resolution string, seconds int
 }
 
 // fairness is slot_units × max(seconds, cost, GPU seconds, each over its base), in milli-units,
-// rounded up, at least one unit (slot units times the largest of seconds, cost and GPU seconds over their bases).
+// rounded up, at least one unit.
 func fairness(e Estimate, bases policy.Scheduling) (int64, error) {
 	if bases.ProviderSecondBase < 1 || bases.CostBaseMicro < 1 || bases.GPUSecondBase < 1 {
 		return 0, fmt.Errorf("scheduling bases %d s, %d micro-units, %d GPU s: each must be at least 1",

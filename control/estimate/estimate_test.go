@@ -22,7 +22,7 @@ func clip() policy.Model {
 	}
 }
 
-// The bases of seed 18.7 (30 s, 0.1 of the currency, 30 GPU s) and the units of 18.5.2.
+// The shipped bases (30 s, 0.1 of the currency, 30 GPU s) and usual units.
 func TestEstimateWorkedExamples(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
