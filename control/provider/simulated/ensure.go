@@ -92,8 +92,13 @@ func Stop(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if !healthy(ctx, c) { // the pid may be anybody's by now
-		return nil
+	for n := 0; !healthy(ctx, c); n++ { // the pid may be anybody's by now
+		if released(dir) {
+			return nil
+		}
+		if n == 2 { // it holds its journal, and has been asked three times
+			return fmt.Errorf("simulated provider: process %d does not answer", c.PID)
+		}
 	}
 	if err := syscall.Kill(c.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("simulated provider: %w", err)
@@ -124,6 +129,10 @@ func Keep(ctx context.Context, l Launch, log *slog.Logger) error {
 		}
 		c, err := readControl(l.Dir)
 		if (err == nil && healthy(ctx, c)) || ctx.Err() != nil {
+			continue
+		}
+		if !released(l.Dir) { // it lives: the machine is busy, or it is stopping
+			log.Warn("simulated provider does not answer")
 			continue
 		}
 		if _, err := Ensure(ctx, l); err != nil && ctx.Err() == nil {
