@@ -21,8 +21,10 @@ type walker struct {
 	weight                []int64
 }
 
-func (k *walker) next(cost func(i int) int64) int {
-	if k.open && k.deficit[k.at] >= cost(k.at)*k.w {
+// next walks to the next member that wants something and can pay. A blocked member wants nothing, but
+// its turns pass and count.
+func (k *walker) next(cost func(i int) int64, blocked []bool) int {
+	if k.open && !blocked[k.at] && k.deficit[k.at] >= cost(k.at)*k.w {
 		k.deficit[k.at] -= cost(k.at) * k.w
 		return k.at
 	}
@@ -30,7 +32,7 @@ func (k *walker) next(cost func(i int) int64) int {
 		k.at = (k.at + 1) % len(k.weight)
 		i, q := k.at, k.base*k.weight[k.at]
 		carried := min(k.deficit[i]+k.missed[i]*q, max(q*k.burst, cost(i)*k.w))
-		if carried+q < cost(i)*k.w {
+		if blocked[i] || carried+q < cost(i)*k.w {
 			k.missed[i]++
 			continue
 		}
@@ -44,6 +46,7 @@ type crowd struct {
 	ring    *fair.Ring
 	members []*fair.Member
 	dues    []*fair.Due
+	in      []bool // in the set
 	set     fair.Dues
 }
 
@@ -54,6 +57,7 @@ func newCrowd(set fair.Settings, weights []int64) *crowd {
 		c.ring.Join(m, w)
 		c.members = append(c.members, m)
 		c.dues = append(c.dues, &fair.Due{Member: m})
+		c.in = append(c.in, false)
 	}
 	return c
 }
@@ -61,13 +65,20 @@ func newCrowd(set fair.Settings, weights []int64) *crowd {
 func (c *crowd) offer(i int, milli int64) {
 	c.dues[i].Cost = c.ring.Cost(milli)
 	c.set.Add(c.ring, c.dues[i])
+	c.in[i] = true
+}
+
+// withdraw takes what a member wants out of the set.
+func (c *crowd) withdraw(i int) {
+	c.set.Del(c.dues[i])
+	c.in[i] = false
 }
 
 // next serves the member whose turn it is and returns its number.
 func (c *crowd) next() int {
 	i := -1
 	if open := c.ring.Open(); open != nil {
-		if j := slices.Index(c.members, open); c.ring.Continues(open, c.dues[j].Cost) {
+		if j := slices.Index(c.members, open); c.in[j] && c.ring.Continues(open, c.dues[j].Cost) {
 			i = j
 		}
 	}
@@ -78,7 +89,7 @@ func (c *crowd) next() int {
 		}
 		i = slices.IndexFunc(c.members, func(m *fair.Member) bool { return m.Pos() == key.Pos })
 	}
-	c.set.Del(c.dues[i])
+	c.withdraw(i)
 	c.ring.Serve(c.members[i], c.dues[i].Cost, c.dues[i].Cost)
 	return i
 }
@@ -92,13 +103,23 @@ func TestRingEqualsWalkedRounds(t *testing.T) {
 		c := newCrowd(fair.Settings{BaseMilli: base, BurstRounds: burst}, weights)
 		k := &walker{base: base, burst: burst, w: slices.Max(weights), at: -1, weight: weights,
 			deficit: make([]int64, len(weights)), missed: make([]int64, len(weights))}
-		costs := make([]int64, len(weights))
+		costs, blocked := make([]int64, len(weights)), make([]bool, len(weights))
 		for i := range weights {
 			costs[i] = cost.Draw(t, "cost")
 			c.offer(i, costs[i])
 		}
-		for n := range rapid.IntRange(1, 40).Draw(t, "picks") {
-			want := k.next(func(i int) int64 { return costs[i] })
+		for n := range rapid.IntRange(1, 60).Draw(t, "picks") {
+			i := rapid.IntRange(0, len(weights)-1).Draw(t, "changes")
+			c.withdraw(i)
+			if blocked[i] = rapid.Bool().Draw(t, "blocked"); !blocked[i] {
+				costs[i] = cost.Draw(t, "cost")
+				c.offer(i, costs[i])
+			}
+			if !slices.Contains(blocked, false) {
+				continue
+			}
+			c.check(t, blocked)
+			want := k.next(func(i int) int64 { return costs[i] }, blocked)
 			got := c.next()
 			if got != want {
 				t.Fatalf("pick %d goes to member %d, want %d", n, got, want)
@@ -107,6 +128,19 @@ func TestRingEqualsWalkedRounds(t *testing.T) {
 			c.offer(got, costs[got])
 		}
 	})
+}
+
+// check holds the key that the set finds against the keys of all its members.
+func (c *crowd) check(t *rapid.T, blocked []bool) {
+	var want fair.Key
+	for i, m := range c.members {
+		if k := c.ring.Key(m, c.dues[i].Cost); !blocked[i] && (want == (fair.Key{}) || k.Less(want)) {
+			want = k
+		}
+	}
+	if got, ok := c.set.Min(c.ring); !ok || got != want {
+		t.Fatalf("smallest key is %v, want %v", got, want)
+	}
 }
 
 // The bounds of the package's doc: the widest settings, served for long, never leave their range, and
@@ -149,13 +183,13 @@ func TestRebaseChangesNoOrder(t *testing.T) {
 		}
 		for n := range 30 {
 			if rapid.Bool().Draw(t, "rebase") {
-				for _, d := range b.dues {
-					b.set.Del(d)
+				for i := range b.dues {
+					b.withdraw(i)
 				}
 				by := b.ring.Rebase()
 				for i, m := range b.members {
 					m.Shift(by)
-					b.set.Add(b.ring, b.dues[i])
+					b.offer(i, 7)
 				}
 			}
 			i, j := a.next(), b.next()

@@ -49,7 +49,7 @@ func (p *Planner) Cycle(now time.Time, s Snapshot, batch int) Plan {
 // start commits a choice: rings, cursors and counters move, and the task goes out of sight.
 func (p *Planner) start(c choice) Start {
 	m, h, l := c.entry.party, c.entry.head, c.entry.stand.lane
-	k := &pick{
+	k := pick{
 		party: m, ref: h.Ref, cost: h.cost(), charged: c.phase == share || c.phase == over, paid: l.rule.weight > 0,
 	}
 	o := h.need.fit()
@@ -81,10 +81,10 @@ func (p *Planner) start(c choice) Start {
 	if h.Band != 0 {
 		m.urgent = 0
 	}
-	p.count(k, o, 1)
+	p.count(&k, o, 1)
 	p.pending = append(p.pending, k)
 	p.queue.Hide(k.ref, k.TaskID, true)
-	p.again(k)
+	p.again(&k)
 	return k.Start
 }
 

@@ -188,6 +188,57 @@ func TestTrap_D01_NoCreditForTimeWithoutBacklog(t *testing.T) {
 	figure(t, "D01: worst lead after 10,000 idle rounds: %d tasks, bound 6", worst)
 }
 
+// D01, among blocked ones: a tenant whose visits end early because its pool is full carries no more than
+// its cap into the next, however often that happens.
+func TestTrap_D01_VisitsCutShortSaveNothingBeyondTheCap(t *testing.T) {
+	t.Parallel()
+	s, err := parse(`
+set base=4 burst_rounds=2
+pool X 1
+pool Y 1
+lane L own=100
+tenant A lane=L
+tenant B lane=L
+task a A x=99 run=10 pools=X
+task b B x=99 run=10 cost=4 pools=Y
+until 600
+-- expect
+t=0: a01 b01
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := s.stage(t, variant{weights: 1})
+	for {
+		g.complete()
+		g.happen(t)
+		if g.now == 600 {
+			for _, key := range []string{"X", "Y"} {
+				p, _ := g.doc.Pool(key)
+				p.CapacityUnits = 60
+			}
+			if err := g.publish(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		starts := g.cycle(func(plan.Start) int64 { return 10 })
+		if g.now == 600 {
+			row := 0
+			for _, x := range starts {
+				if g.names[x.TaskID][0] != 'a' {
+					break
+				}
+				row++
+			}
+			if row > 2*4+4 { // what it carries and its quantum, in tasks of one unit
+				t.Errorf("A starts %d tasks in a row, want at most 12", row)
+			}
+			return
+		}
+		g.now += 10
+	}
+}
+
 // D02: a wide task of a small weight among many small ones of large weights is served in time, and the
 // small ones are not held up by it.
 func TestTrap_D02_WideTaskOfASmallWeightIsServed(t *testing.T) {

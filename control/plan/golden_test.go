@@ -149,7 +149,8 @@ func (t *gTenant) settings(factor int64) policy.TenantSettings {
 	}
 }
 
-func (s *scenario) run(t *testing.T, v variant) {
+// stage sets a scenario up.
+func (s *scenario) stage(t *testing.T, v variant) *stage {
 	t.Helper()
 	g := &stage{scenario: s, v: v, ids: map[string]uuid.UUID{}, names: map[uuid.UUID]string{}, runs: map[uuid.UUID]int64{},
 		tenant: map[string]uuid.UUID{}, items: map[uuid.UUID]queue.Item{}, world: &world{}}
@@ -163,6 +164,12 @@ func (s *scenario) run(t *testing.T, v variant) {
 		w.batch = v.batch
 	}
 	g.name()
+	return g
+}
+
+func (s *scenario) run(t *testing.T, v variant) {
+	t.Helper()
+	g := s.stage(t, v)
 	var got []gStarts
 	for {
 		g.complete()

@@ -42,14 +42,16 @@ var modelCounts struct{ sequences, actions, starts, refused, publishes atomic.In
 // over random arrivals, completions, cancels, publishes, refusals and batch limits.
 func TestPlannerEqualsNaiveModel(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		p := newPair(t)
-		modelCounts.sequences.Add(1)
-		for range rapid.IntRange(3, 50).Draw(t, "actions") {
-			modelCounts.actions.Add(1)
-			p.act(t)
-		}
-	})
+	for range 4 {
+		rapid.Check(t, func(t *rapid.T) {
+			p := newPair(t)
+			modelCounts.sequences.Add(1)
+			for range rapid.SampledFrom([]int{50, 20, 5}).Draw(t, "actions") {
+				modelCounts.actions.Add(1)
+				p.act(t)
+			}
+		})
+	}
 	c := &modelCounts
 	figure(t, "planner against naive model: %d sequences, %d actions, %d starts, %d refusals, %d publishes, 0 differences",
 		c.sequences.Load(), c.actions.Load(), c.starts.Load(), c.refused.Load(), c.publishes.Load())
@@ -78,7 +80,7 @@ func small(t *rapid.T, name string, lo, hi int64) int64 {
 }
 
 func drawCapacity(t *rapid.T) int64 {
-	return rapid.SampledFrom([]int64{20, 6, 3, 1, 0}).Draw(t, "capacity")
+	return rapid.SampledFrom([]int64{6, 20, 3, 2, 1, 0}).Draw(t, "capacity")
 }
 
 func drawWeight(t *rapid.T) int64 {
@@ -95,23 +97,23 @@ func drawSettings(t *rapid.T, lanes, i int) policy.TenantSettings {
 	return policy.TenantSettings{
 		Lane: fmt.Sprintf("L%d", small(t, "home", 0, int64(lanes-1))), Weight: drawWeight(t),
 		ReservedUnits: small(t, "reserve", 0, 6), BurstUnits: small(t, "burst", 0, 8),
-		MaxRunningUnits: rapid.SampledFrom([]int64{100, 100, 9, 3, 1}).Draw(t, "max units"), MaxRunningTasks: rapid.SampledFrom([]int64{100, 100, 4}).Draw(t, "max tasks"),
+		MaxRunningUnits: rapid.SampledFrom([]int64{100, 9, 5, 3, 1}).Draw(t, "max units"), MaxRunningTasks: rapid.SampledFrom([]int64{100, 100, 4}).Draw(t, "max tasks"),
 		UserMaxRunningTasks: caps, UserMaxRunningImage: rapid.SampledFrom([]int64{1000, caps}).Draw(t, "image cap"), UserMaxRunningVideo: caps,
 	}
 }
 
 func drawDocument(t *rapid.T) (*policy.Document, []plan.TenantPlan) {
-	lanes := int(small(t, "lanes", 1, 3))
+	lanes := int(rapid.SampledFrom([]int64{3, 4, 2, 1}).Draw(t, "lanes"))
 	d := &policy.Document{
 		Scheduling: policy.Scheduling{
 			BaseQuantumUnits: small(t, "base", 1, 6), BurstRounds: small(t, "burst rounds", 1, 5), InitialBurstCredit: rapid.SampledFrom([]int64{0, 0, 3}).Draw(t, "credit"),
-			AgingStepSeconds: small(t, "aging step", 10, 60), AgingCap: small(t, "aging cap", 3, 4), FitScan: small(t, "fit scan", 0, 4), MaxSkips: 4,
+			AgingStepSeconds: small(t, "aging step", 10, 60), AgingCap: small(t, "aging cap", 3, 4), FitScan: rapid.SampledFrom([]int64{3, 16, 1, 0}).Draw(t, "fit scan"), MaxSkips: 4,
 		},
 		Switches: policy.Switches{AdmissionOpen: true, SchedulingRunning: true},
 	}
-	capacity := small(t, "common", 0, 12)
+	capacity := rapid.SampledFrom([]int64{3, 9, 1, 0}).Draw(t, "common")
 	for i := range lanes {
-		own := small(t, "own", 0, 16)
+		own := rapid.SampledFrom([]int64{6, 12, 3, 1, 0}).Draw(t, "own")
 		capacity += own
 		d.Lanes = append(d.Lanes, policy.Lane{
 			Code: fmt.Sprintf("L%d", i), Weight: drawWeight(t), Strategy: rapid.SampledFrom([]policy.Strategy{policy.DRR, policy.DRR, policy.WRR}).Draw(t, "strategy"),
@@ -123,17 +125,17 @@ func drawDocument(t *rapid.T) (*policy.Document, []plan.TenantPlan) {
 	}
 	d.PoolGroups = []policy.PoolGroup{{Code: testGroup, CapacityUnits: max(1, capacity)}}
 	for _, g := range []string{"g0", "g1"} {
-		d.Pools = append(d.Pools, policy.Pool{Key: g, Kind: policy.PoolCapGroup, Group: testGroup, CapacityUnits: small(t, "group", 1, 30)})
+		d.Pools = append(d.Pools, policy.Pool{Key: g, Kind: policy.PoolCapGroup, Group: testGroup, CapacityUnits: rapid.SampledFrom([]int64{12, 30, 5, 2}).Draw(t, "group")})
 	}
 	d.Pools[1].Parents = rapid.SampledFrom([][]string{nil, {"g0"}}).Draw(t, "nested")
-	for i := range int(small(t, "pools", 1, 5)) {
+	for i := range rapid.SampledFrom([]int{4, 5, 3, 1}).Draw(t, "pools") {
 		d.Pools = append(d.Pools, policy.Pool{
-			Key: fmt.Sprintf("p%d", i), Kind: policy.PoolProvider, Group: testGroup, Model: fmt.Sprintf("m%d", small(t, "model", 0, 2)), CapacityUnits: drawCapacity(t),
+			Key: fmt.Sprintf("p%d", i), Kind: policy.PoolProvider, Group: testGroup, Model: fmt.Sprintf("m%d", rapid.SampledFrom([]int{0, 1, 2}).Draw(t, "model")), CapacityUnits: drawCapacity(t),
 			Preference: small(t, "preference", 0, 1), Parents: rapid.SampledFrom([][]string{nil, {"g0"}, {"g1"}, {"g0", "g1"}}).Draw(t, "parents"),
 		})
 	}
 	var tenants []plan.TenantPlan
-	for i := range int(small(t, "tenants", 1, 5)) {
+	for i := range rapid.SampledFrom([]int{4, 6, 3, 1}).Draw(t, "tenants") {
 		code := fmt.Sprintf("T%d", i)
 		d.Plans = append(d.Plans, policy.Plan{Code: code, Settings: drawSettings(t, lanes, i)})
 		tenants = append(tenants, plan.TenantPlan{ID: numbered('t', i+1), Code: code, PlanCode: code})
@@ -145,7 +147,7 @@ func drawDocument(t *rapid.T) (*policy.Document, []plan.TenantPlan) {
 func (p *pair) act(t *rapid.T) {
 	switch rapid.SampledFrom([]string{"arrive", "arrive", "arrive", "cycle", "cycle", "cycle", "complete", "complete", "cancel", "publish", "wait"}).Draw(t, "action") {
 	case "arrive":
-		for range small(t, "how many", 1, 12) {
+		for range rapid.SampledFrom([]int{6, 12, 3, 1}).Draw(t, "how many") {
 			p.arrive(t)
 		}
 	case "cycle":
@@ -188,10 +190,10 @@ func (p *pair) arrive(t *rapid.T) {
 		lane = rapid.SampledFrom(p.doc.Lanes).Draw(t, "lane").Code
 	}
 	model := rapid.SampledFrom(p.models).Draw(t, "model")
-	since := second(p.now - small(t, "age", 0, 100)).Add(time.Duration(p.count) * time.Microsecond)
+	since := second(p.now - rapid.SampledFrom([]int64{0, 20, 45, 100}).Draw(t, "age")).Add(time.Duration(p.count) * time.Microsecond)
 	it := queue.Item{
 		TaskID: numbered('k', int(small(t, "id", 0, 1_000_000))*1000+p.count), Version: 1, TenantID: tenant.ID, UserID: numbered('u', int(small(t, "user", 1, 2))),
-		Lane: lane, Group: testGroup, Band: control.Band(small(t, "band", 0, 4)), Route: model, Model: model,
+		Lane: lane, Group: testGroup, Band: control.Band(rapid.SampledFrom([]int{2, 3, 1, 0, 4}).Draw(t, "band")), Route: model, Model: model,
 		Kind:      map[string]control.Kind{"m0": control.KindImage, "m1": control.KindVideo, "m2": control.KindVideo}[model],
 		SlotUnits: rapid.SampledFrom([]int64{1, 1, 1, 2, 3}).Draw(t, "slots"), CostMilli: rapid.SampledFrom([]int64{1000, 1000, 2500, 4000, 7000, 50_000}).Draw(t, "cost"),
 		QueuedSince: since, EligibleAt: second(p.now + rapid.SampledFrom([]int64{0, 0, 0, 5, 30}).Draw(t, "delay")),
@@ -211,7 +213,7 @@ func (p *pair) change(t *rapid.T) {
 		p.doc.Plans[i].Settings = drawSettings(t, len(p.doc.Lanes), i)
 	case "lane":
 		l := &p.doc.Lanes[rapid.IntRange(0, len(p.doc.Lanes)-1).Draw(t, "lane")]
-		own := small(t, "own", 0, 16)
+		own := rapid.SampledFrom([]int64{6, 12, 3, 1, 0}).Draw(t, "own")
 		p.doc.PoolGroups[0].CapacityUnits = max(1, p.doc.PoolGroups[0].CapacityUnits+own-l.Accounts[0].ReservedUnits)
 		l.Weight, l.Paused = drawWeight(t), rapid.IntRange(0, 3).Draw(t, "paused") == 0
 		l.Accounts = []policy.LaneAccount{{PoolGroup: testGroup, ReservedUnits: own}}

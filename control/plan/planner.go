@@ -37,7 +37,7 @@ type Planner struct {
 	users    map[TenantUser]*user
 	pools    map[string]*pool
 	common   int64 // common units used
-	pending  []*pick
+	pending  []pick
 	hint     int // where the next answer is looked for
 	refused  map[uuid.UUID]*refusal
 	moved    []*party // read since the last cycle: they may have to join or leave their ring

@@ -8,7 +8,7 @@ import (
 
 // refusal is a task that a claim refused; it is passed over until the numbers that refused it differ.
 type refusal struct {
-	*pick
+	pick
 	gate  Gate
 	pool  string
 	fresh bool     // refused since the last Settle
@@ -25,7 +25,7 @@ func (p *Planner) answered(task uuid.UUID) *pick {
 		if p.hint >= len(p.pending) {
 			p.hint = 0
 		}
-		k := p.pending[p.hint]
+		k := &p.pending[p.hint]
 		p.hint++
 		if k.TaskID == task && !k.done {
 			k.done = true
@@ -80,7 +80,7 @@ func (p *Planner) refuse(k *pick, gate Gate, pool string) {
 	for _, o := range m.who.parties {
 		p.read(o)
 	}
-	p.refused[k.TaskID] = &refusal{pick: k, gate: gate, pool: pool, fresh: true, until: p.now.Add(refusedFor)}
+	p.refused[k.TaskID] = &refusal{pick: *k, gate: gate, pool: pool, fresh: true, until: p.now.Add(refusedFor)}
 }
 
 // Settle ends a cycle: starts that nobody answered count as refused, and tenants that have nothing
@@ -89,8 +89,8 @@ func (p *Planner) Settle() {
 	if len(p.pending) == 0 {
 		return
 	}
-	for _, k := range p.pending {
-		if !k.done {
+	for i := range p.pending {
+		if k := &p.pending[i]; !k.done {
 			k.done = true
 			p.refuse(k, GateTask, "")
 		}

@@ -2,51 +2,57 @@ package queue
 
 // Binary heaps over numbers whose places are written back, so that any element can be taken out.
 
-func (m *Memory) upTask(h []int32, i int) {
+func (m *Memory) taskBefore(a, b cell) bool {
+	return a.since < b.since || a.since == b.since && m.before(a.num, b.num)
+}
+
+func (m *Memory) upTask(h []cell, i int) {
 	for i > 0 {
 		p := (i - 1) / 2
-		if !m.before(h[i], h[p]) {
+		if !m.taskBefore(h[i], h[p]) {
 			return
 		}
 		h[i], h[p] = h[p], h[i]
-		m.tasks[h[i]].at, m.tasks[h[p]].at = int32(i), int32(p)
+		m.tasks[h[i].num].at, m.tasks[h[p].num].at = int32(i), int32(p)
 		i = p
 	}
 }
 
-func (m *Memory) downTask(h []int32, i int) {
+func (m *Memory) downTask(h []cell, i int) {
 	for {
 		c := 2*i + 1
 		if c >= len(h) {
 			return
 		}
-		if c+1 < len(h) && m.before(h[c+1], h[c]) {
+		if c+1 < len(h) && m.taskBefore(h[c+1], h[c]) {
 			c++
 		}
-		if !m.before(h[c], h[i]) {
+		if !m.taskBefore(h[c], h[i]) {
 			return
 		}
 		h[i], h[c] = h[c], h[i]
-		m.tasks[h[i]].at, m.tasks[h[c]].at = int32(i), int32(c)
+		m.tasks[h[i].num].at, m.tasks[h[c].num].at = int32(i), int32(c)
 		i = c
 	}
 }
 
-func (m *Memory) lineBefore(a, b int32) bool { return m.before(m.lines[a].heap[0], m.lines[b].heap[0]) }
+func (m *Memory) lineBefore(a, b cell) bool {
+	return a.since < b.since || a.since == b.since && m.before(m.lines[a.num].heap[0].num, m.lines[b.num].heap[0].num)
+}
 
-func (m *Memory) upLine(h []int32, i int) {
+func (m *Memory) upLine(h []cell, i int) {
 	for i > 0 {
 		p := (i - 1) / 2
 		if !m.lineBefore(h[i], h[p]) {
 			return
 		}
 		h[i], h[p] = h[p], h[i]
-		m.lines[h[i]].at, m.lines[h[p]].at = int32(i), int32(p)
+		m.lines[h[i].num].at, m.lines[h[p].num].at = int32(i), int32(p)
 		i = p
 	}
 }
 
-func (m *Memory) downLine(h []int32, i int) {
+func (m *Memory) downLine(h []cell, i int) {
 	for {
 		c := 2*i + 1
 		if c >= len(h) {
@@ -59,7 +65,7 @@ func (m *Memory) downLine(h []int32, i int) {
 			return
 		}
 		h[i], h[c] = h[c], h[i]
-		m.lines[h[i]].at, m.lines[h[c]].at = int32(i), int32(c)
+		m.lines[h[i].num].at, m.lines[h[c].num].at = int32(i), int32(c)
 		i = c
 	}
 }

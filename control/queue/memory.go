@@ -71,8 +71,14 @@ type task struct {
 	state    uint8
 }
 
+// cell is a task in its line, or a line in its shelf, with the time that orders it.
+type cell struct {
+	since int64
+	num   int32
+}
+
 type line struct {
-	heap    []int32 // visible tasks
+	heap    []cell // visible tasks
 	backlog int32
 	need    int32
 	user    int32
@@ -91,12 +97,13 @@ type user struct {
 type shelf struct {
 	need  int32
 	band  int16
-	lines []int32 // heap of lines by their first task
+	lines []cell // heap of lines by their first task
 }
 
 type backlog struct {
 	key     backlogKey
 	group   string
+	depth   *depth // of the lane
 	shelves []shelf
 	total   int32
 	dirty   bool
@@ -179,8 +186,7 @@ func (m *Memory) insert(it Item) {
 	m.byID[it.TaskID] = ref
 	m.lines[l].total++
 	m.backlogs[b].total++
-	d := m.depth(m.backlogs[b].key.lane)
-	d.add(m, ref)
+	m.backlogs[b].depth.add(m, ref)
 	m.pushDelayed(ref)
 }
 
@@ -202,7 +208,7 @@ func (m *Memory) drop(ref int32) {
 	}
 	l := t.line
 	b := m.lines[l].backlog
-	m.lanes[m.backlogs[b].key.lane].remove(t.cost)
+	m.backlogs[b].depth.remove(t.cost)
 	delete(m.byID, t.id)
 	m.tasks[ref] = task{line: -1}
 	m.freeTask = append(m.freeTask, ref)

@@ -24,7 +24,7 @@ func (m *Memory) backlog(it Item) int32 {
 	}
 	key.lane = m.name(it.Lane)
 	b := take(&m.freeBack, &m.backlogs)
-	m.backlogs[b] = backlog{key: key, group: m.name(it.Group), shelves: m.backlogs[b].shelves[:0], dirty: m.backlogs[b].dirty}
+	m.backlogs[b] = backlog{key: key, group: m.name(it.Group), depth: m.depth(key.lane), shelves: m.backlogs[b].shelves[:0], dirty: m.backlogs[b].dirty}
 	m.byBacklog[key] = b
 	return b
 }
@@ -140,7 +140,7 @@ func (m *Memory) enter(ref int32) {
 	t.state = visible
 	l := t.line
 	x := &m.lines[l]
-	x.heap = append(x.heap, ref)
+	x.heap = append(x.heap, cell{t.since, ref})
 	t.at = int32(len(x.heap) - 1)
 	m.upTask(x.heap, len(x.heap)-1)
 	if x.parked {
@@ -148,8 +148,10 @@ func (m *Memory) enter(ref int32) {
 	}
 	if x.at < 0 {
 		m.enshelve(l)
-	} else if x.heap[0] == ref {
-		m.upLine(m.shelfOf(l).lines, int(x.at))
+	} else if x.heap[0].num == ref {
+		s := m.shelfOf(l)
+		s.lines[x.at].since = t.since
+		m.upLine(s.lines, int(x.at))
 	}
 	m.touch(x.backlog)
 }
@@ -162,7 +164,7 @@ func (m *Memory) leave(ref int32) {
 	i := int(t.at)
 	last := len(x.heap) - 1
 	x.heap[i] = x.heap[last]
-	m.tasks[x.heap[i]].at = int32(i)
+	m.tasks[x.heap[i].num].at = int32(i)
 	x.heap = x.heap[:last]
 	if i < last {
 		m.upTask(x.heap, i)
@@ -175,7 +177,9 @@ func (m *Memory) leave(ref int32) {
 	if last == 0 {
 		m.unshelve(l)
 	} else if i == 0 {
-		m.downLine(m.shelfOf(l).lines, int(x.at))
+		s := m.shelfOf(l)
+		s.lines[x.at].since = x.heap[0].since
+		m.downLine(s.lines, int(x.at))
 	}
 	m.touch(x.backlog)
 }
@@ -201,7 +205,7 @@ func (m *Memory) shelfOf(l int32) *shelf {
 
 func (m *Memory) enshelve(l int32) {
 	s := m.shelfOf(l)
-	s.lines = append(s.lines, l)
+	s.lines = append(s.lines, cell{m.lines[l].heap[0].since, l})
 	m.lines[l].at = int32(len(s.lines) - 1)
 	m.upLine(s.lines, len(s.lines)-1)
 }
@@ -210,7 +214,7 @@ func (m *Memory) unshelve(l int32) {
 	s := m.shelfOf(l)
 	i, last := int(m.lines[l].at), len(s.lines)-1
 	s.lines[i] = s.lines[last]
-	m.lines[s.lines[i]].at = int32(i)
+	m.lines[s.lines[i].num].at = int32(i)
 	s.lines = s.lines[:last]
 	if i < last {
 		m.upLine(s.lines, i)

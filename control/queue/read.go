@@ -51,7 +51,7 @@ func (m *Memory) Heads(backlog, scan int, skip func(need int) bool, yield func(c
 		m.walk = m.walk[:0]
 		for ; i < len(shelves) && shelves[i].band == band && m.needs[shelves[i].need].route == route; i++ {
 			if s := &shelves[i]; len(s.lines) > 0 && !skip(int(s.need)) {
-				m.walk = append(m.walk, spot{s, 0, 0, m.lines[s.lines[0]].heap[0]})
+				m.walk = append(m.walk, spot{s, 0, 0, m.lines[s.lines[0].num].heap[0].num})
 			}
 		}
 		switch len(m.walk) {
@@ -106,10 +106,10 @@ func (m *Memory) scan(n int, yield func(control.Head)) {
 // after adds the tasks that can follow a task in the walk: its children in the heap of its line and,
 // when it is the first of its line, the first tasks of the line's children in the shelf.
 func (m *Memory) after(at spot, to []spot) []spot {
-	heap := m.lines[at.shelf.lines[at.line]].heap
+	heap := m.lines[at.shelf.lines[at.line].num].heap
 	for _, c := range [2]int{2*at.task + 1, 2*at.task + 2} {
 		if c < len(heap) {
-			to = append(to, spot{at.shelf, at.line, c, heap[c]})
+			to = append(to, spot{at.shelf, at.line, c, heap[c].num})
 		}
 	}
 	if at.task > 0 {
@@ -117,7 +117,7 @@ func (m *Memory) after(at spot, to []spot) []spot {
 	}
 	for _, c := range [2]int{2*at.line + 1, 2*at.line + 2} {
 		if c < len(at.shelf.lines) {
-			to = append(to, spot{at.shelf, c, 0, m.lines[at.shelf.lines[c]].heap[0]})
+			to = append(to, spot{at.shelf, c, 0, m.lines[at.shelf.lines[c].num].heap[0].num})
 		}
 	}
 	return to
