@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"fairlane/control/provider"
+	"fairlane/store/facts"
 )
 
 type serveCmd struct {
@@ -23,7 +24,12 @@ func (c *serveCmd) Run(e *env) error {
 		providers: func(context.Context, *app) ([]provider.Provider, func(), error) {
 			return nil, func() {}, nil // adapters of real providers are configured in the policy document
 		},
-		ready: func(a *app) { fmt.Fprintf(e.out, "Fairlane answers at %s\n", a.settings.PublicURL) },
+		ready: func(a *app) {
+			fmt.Fprintf(e.out, "Fairlane answers at %s\n", a.settings.PublicURL)
+			if none, err := facts.NewOperators(a.api).None(e.ctx); err == nil && none {
+				fmt.Fprintln(e.out, "Nobody can sign in yet: fairlane user add NAME --role admin")
+			}
+		},
 	})
 }
 

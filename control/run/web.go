@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -29,8 +30,9 @@ import (
 func (a *app) web(ctx context.Context, d *dispatch.Service) (http.Handler, func(context.Context) error, error) {
 	tenants, facade, cancels := facts.NewTenants(a.api), facts.NewMonitor(a.api), facts.NewCancels(a.api)
 	policies, operators := facts.NewPolicies(a.api), facts.NewOperators(a.api)
+	secure := strings.HasPrefix(a.settings.PublicURL, "https://")
 	sessions, err := session.New(session.Config{
-		Operators: operators, Store: facts.NewSessions(a.api), Rights: a.rights, Denials: a.denials, Log: a.log,
+		Operators: operators, Store: facts.NewSessions(a.api), Rights: a.rights, Denials: a.denials, Log: a.log, Secure: secure,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -50,6 +52,7 @@ func (a *app) web(ctx context.Context, d *dispatch.Service) (http.Handler, func(
 	}
 	hub, err := live.New(live.Config{
 		Feed: a.monitor, Rights: a.rights, Sessions: sessions, Topics: web.Topics, Meter: a.metrics, Log: a.log,
+		Origins: []string{a.settings.PublicURL},
 	})
 	if err != nil {
 		return nil, nil, err
@@ -79,7 +82,7 @@ func (a *app) web(ctx context.Context, d *dispatch.Service) (http.Handler, func(
 	}
 	h, err := web.New(web.Config{
 		Log: a.log, Denials: a.denials, Session: sessions.Load, Token: programs.Authenticate(), Asset: assets.URL,
-		Preference: operators, Served: a.metrics.Served,
+		Preference: operators, Served: a.metrics.Served, Secure: secure,
 		Conditions: web.PolicyConditions{Current: a.active.Current, Wanted: a.active.Wanted, Degraded: a.degraded},
 	}, handlers)
 	if err != nil {

@@ -133,3 +133,10 @@ func (o *Operators) Disable(ctx context.Context, actor control.Actor, reason, lo
 		return auditOperator(ctx, tx, actor, reason, audit.OperatorDisable, login, nil)
 	}))
 }
+
+// None tells whether nobody can sign in.
+func (o *Operators) None(ctx context.Context) (bool, error) {
+	var none bool
+	err := o.db.pool.QueryRow(ctx, `SELECT NOT EXISTS (SELECT FROM operator WHERE status = 'ACTIVE')`).Scan(&none)
+	return none, away(err)
+}
