@@ -107,12 +107,12 @@ func (a *app) run(ctx context.Context, listener net.Listener, h http.Handler, hu
 
 func (a *app) scheduler() *schedule.Groups {
 	store := scheduleStore{facts.NewBacklogs(a.schedule), facts.NewSnapshots(a.schedule), facts.NewClaims(a.schedule)}
-	hints := a.listener.Subscribe(control.NotifyQueue)
 	leases := facts.NewLeases(a.schedule)
 	return schedule.NewGroups(a.active, func(ctx context.Context, group string) {
 		lease := "schedule/" + group
 		loop := schedule.New(schedule.Config{
-			Group: group, Lease: lease, Hints: hints, Log: a.log, Observer: observer{a.metrics, a.monitor},
+			Group: group, Lease: lease, Log: a.log, Observer: observer{a.metrics, a.monitor},
+			Hints: a.listener.Subscribe(control.NotifyQueue), // its own: a hint wakes whoever takes it, and no other
 		}, store, a.active, a.tenants())
 		_ = lead.New(lead.Config{Name: lease, Holder: a.replica, Log: a.log}, leases, loop.Run).Run(ctx)
 	})
