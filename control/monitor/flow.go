@@ -18,6 +18,7 @@ const flowTail = 15 * time.Second
 type flow struct {
 	seconds map[int64]map[string]int64
 	readAt  time.Time
+	settled int64 // seconds since 1970 up to which the moves are final and have been told; 0: not begun
 }
 
 func newFlow() *flow { return &flow{seconds: map[int64]map[string]int64{}} }
@@ -47,6 +48,24 @@ func (f *flow) put(now, since time.Time, counts []FlowCount) {
 		second[c.State] += c.Tasks
 	}
 	f.readAt = now
+}
+
+// settle tells the moves that became final since it was last called: those of seconds that no later
+// read can add to. What happened before the first call is not told.
+func (f *flow) settle(now time.Time, tell func(state control.TaskState, n int64)) {
+	final := now.Add(-flowTail).Unix() - 1
+	if f.settled == 0 {
+		f.settled = now.Unix()
+	}
+	for second, states := range f.seconds {
+		if second <= f.settled || second > final {
+			continue
+		}
+		for state, n := range states {
+			tell(control.TaskState(state), n)
+		}
+	}
+	f.settled = max(f.settled, final)
 }
 
 // count sums the tasks that entered a state within the last window.

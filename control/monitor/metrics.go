@@ -16,6 +16,7 @@ type Metrics struct {
 	Registry *prometheus.Registry
 
 	tasks        *prometheus.CounterVec
+	admissions   *prometheus.CounterVec
 	claims       *prometheus.CounterVec
 	claimSeconds prometheus.Histogram
 	cycleSeconds prometheus.Histogram
@@ -30,7 +31,9 @@ func NewMetrics() *Metrics {
 	m := &Metrics{
 		Registry: prometheus.NewRegistry(),
 		tasks: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlane_task_total",
-			Help: "Tasks that entered a state, as seen by this process."}, []string{"state"}),
+			Help: "Tasks of the whole platform that entered a state since this process started; every replica counts all."}, []string{"state"}),
+		admissions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlane_admission_total",
+			Help: "Submissions that this process decided on, by decision."}, []string{"decision"}),
 		claims: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlane_claim_total",
 			Help: "Starts asked of the claim, by result: claimed, or the condition that refused."}, []string{"result"}),
 		claimSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fairlane_claim_batch_seconds",
@@ -46,7 +49,7 @@ func NewMetrics() *Metrics {
 		closes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlane_live_closes_total",
 			Help: "Sockets closed by the server, by close code."}, []string{"code"}),
 	}
-	m.Registry.MustRegister(m.tasks, m.claims, m.claimSeconds, m.cycleSeconds, m.httpSeconds, m.sockets, m.frames, m.closes,
+	m.Registry.MustRegister(m.tasks, m.admissions, m.claims, m.claimSeconds, m.cycleSeconds, m.httpSeconds, m.sockets, m.frames, m.closes,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, s := range control.TaskStates {
 		m.tasks.WithLabelValues(string(s))
@@ -55,9 +58,12 @@ func NewMetrics() *Metrics {
 }
 
 // TasksMoved counts tasks that entered a state.
-func (m *Metrics) TasksMoved(state control.TaskState, n int) {
+func (m *Metrics) TasksMoved(state control.TaskState, n int64) {
 	m.tasks.WithLabelValues(string(state)).Add(float64(n))
 }
+
+// Admitted counts one decision of the gate, a refusal too.
+func (m *Metrics) Admitted(decision string) { m.admissions.WithLabelValues(decision).Inc() }
 
 // Claimed counts one claim transaction: how many starts it granted, how many each condition refused.
 func (m *Metrics) Claimed(took time.Duration, granted int, refused map[string]int) {

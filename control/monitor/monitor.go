@@ -7,18 +7,21 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"fairlane/control"
 )
 
 // Config sets how fresh the views are. Zero values take the defaults.
 type Config struct {
-	MinGap       time.Duration // between two reads, 250 ms: at most four frames a second
-	WatchedFloor time.Duration // without hints while somebody watches, 2 s; at most 10 s
-	IdleFloor    time.Duration // while nobody watches, 5 s; at most 10 s
-	TenantGap    time.Duration // between two reads of all tenants' use, 1 s
-	MachineGap   time.Duration // between two reads of leases, outbox and replicas, 2 s
-	ReadTimeout  time.Duration // of one read, 5 s
-	ShareWindow  time.Duration // over which shares are measured, 60 s
-	Epoch        string        // of this process; default: random
+	MinGap       time.Duration                          // between two reads, 250 ms: at most four frames a second
+	WatchedFloor time.Duration                          // without hints while somebody watches, 2 s; at most 10 s
+	IdleFloor    time.Duration                          // while nobody watches, 5 s; at most 10 s
+	TenantGap    time.Duration                          // between two reads of all tenants' use, 1 s
+	MachineGap   time.Duration                          // between two reads of leases, outbox and replicas, 2 s
+	ReadTimeout  time.Duration                          // of one read, 5 s
+	ShareWindow  time.Duration                          // over which shares are measured, 60 s
+	Epoch        string                                 // of this process; default: random
+	Moved        func(state control.TaskState, n int64) // told of every move of a task, some 15 s later; nil: nobody is
 	Log          *slog.Logger
 	Now          func() time.Time
 }
@@ -39,6 +42,9 @@ func (c *Config) defaults() {
 	c.WatchedFloor, c.IdleFloor = min(c.WatchedFloor, 10*time.Second), min(c.IdleFloor, 10*time.Second)
 	if c.Epoch == "" {
 		c.Epoch = uuid.NewString()
+	}
+	if c.Moved == nil {
+		c.Moved = func(control.TaskState, int64) {}
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -404,10 +404,12 @@ func TestFlowCountsEachSecondOnceThoughReadOften(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := example()
-		m, stop := start(t, f, monitor.Config{})
+		told := map[control.TaskState]int64{}
+		m, stop := start(t, f, monitor.Config{Moved: func(s control.TaskState, n int64) { told[s] += n }})
 		defer stop()
 		release := m.Watch(monitor.TopicOverview)
 		defer release()
+		pass(time.Second) // what came before the first read is not told
 		for range 90 {
 			f.set(func() {
 				second := time.Now().Truncate(time.Second)
@@ -424,6 +426,9 @@ func TestFlowCountsEachSecondOnceThoughReadOften(t *testing.T) {
 		pass(7 * time.Minute)
 		if o := m.State().Overview; o.StartsPerMinute != 0 || o.Succeeded != 0 {
 			t.Errorf("long after: %d, %d", o.StartsPerMinute, o.Succeeded)
+		}
+		if told[control.TaskDispatching] != 180 || told[control.TaskSucceeded] != 90 {
+			t.Errorf("told %v of 180 starts and 90 ends", told)
 		}
 	})
 }
@@ -458,6 +463,7 @@ func TestMetricsHaveBoundedLabelsAndFollowTheState(t *testing.T) {
 		metrics := monitor.NewMetrics()
 		metrics.Show(m)
 		metrics.TasksMoved(control.TaskSucceeded, 3)
+		metrics.Admitted("ACCEPTED")
 		metrics.Claimed(time.Millisecond, 10, map[string]int{"POOL": 2})
 		metrics.Served("/tasks/:task", "GET", 200, time.Millisecond)
 		metrics.Served("", "BREW", 404, time.Millisecond)
@@ -482,7 +488,8 @@ func TestMetricsHaveBoundedLabelsAndFollowTheState(t *testing.T) {
 		for name, want := range map[string]float64{
 			"fairlane_queue_tasks lane=STANDARD": 5, "fairlane_queue_tasks lane=PAID_SHARED": 1, "fairlane_queue_tasks lane=GONE": 0,
 			"fairlane_policy_version which=active": 7, "fairlane_policy_version which=wanted": 7, "fairlane_live_sockets": 1,
-			"fairlane_task_total state=SUCCEEDED": 3, "fairlane_task_total state=FAILED": 0, "fairlane_claim_total result=POOL": 2,
+			"fairlane_admission_total decision=ACCEPTED": 1,
+			"fairlane_task_total state=SUCCEEDED":        3, "fairlane_task_total state=FAILED": 0, "fairlane_claim_total result=POOL": 2,
 			"fairlane_slot_used_units account=own lane=STANDARD": 23, "fairlane_slot_capacity_units": 100,
 		} {
 			if got, ok := values[name]; !ok || got != want {

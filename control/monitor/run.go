@@ -102,6 +102,7 @@ func (m *Monitor) read(ctx context.Context, next *State) error {
 			return err
 		}
 		m.flow.put(now, since, counts)
+		m.flow.settle(now, m.cfg.Moved)
 		m.flowAt = now
 	}
 	next.foldFlow(m.flow, m.cfg.Now())

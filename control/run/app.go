@@ -144,7 +144,7 @@ func (a *app) govern(ctx context.Context) error {
 		return err
 	}
 	a.metrics = monitor.NewMetrics()
-	a.monitor = monitor.New(monitor.Config{Log: a.log}, facts.NewMonitor(a.back), a.inForce)
+	a.monitor = monitor.New(monitor.Config{Log: a.log, Moved: a.metrics.TasksMoved}, facts.NewMonitor(a.back), a.inForce)
 	a.metrics.Show(a.monitor)
 	return nil
 }

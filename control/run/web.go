@@ -59,6 +59,7 @@ func (a *app) web(ctx context.Context, d *dispatch.Service) (http.Handler, func(
 	}
 	gate := admit.NewGate(admit.Config{
 		Policies: a.active, Store: facts.NewAdmissions(a.api), Loads: facts.NewLoads(a.api, nil, time.Second),
+		OnDecision: func(d admit.Decision) { a.metrics.Admitted(string(d)) },
 	})
 	programs := api.New(api.Config{
 		Tokens: facts.NewTokens(a.api, nil), Gate: gate, Tasks: facts.NewTasks(a.api), Cancel: cancels, Log: a.log,
