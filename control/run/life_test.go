@@ -17,6 +17,7 @@ import (
 
 	"fairlane/control/provider/simulated"
 	"fairlane/store/embedded"
+	"fairlane/store/storetest"
 )
 
 // process is a real one of the program, over a data directory of its own.
@@ -152,7 +153,7 @@ func TestLife_KilledInFullWorkItGoesOnWhereItStopped(t *testing.T) {
 	if len(submits) < 160 {
 		t.Errorf("the journal knows of %d attempts only", len(submits))
 	}
-	figure(t, "life: %d attempts over a kill of Redis and a kill -9, submitted twice: 0", len(submits))
+	storetest.Figure(t, "life: %d attempts over a kill of Redis and a kill -9, submitted twice: 0", len(submits))
 }
 
 func mustCheck(t *testing.T, dir string) {
@@ -188,19 +189,4 @@ func killRedis(t *testing.T, parent int) (killed int) {
 		}
 	}
 	return killed
-}
-
-// figure writes a line for the end of the whole run.
-func figure(t *testing.T, format string, args ...any) {
-	t.Helper()
-	path := os.Getenv("FAIRLANE_TEST_FIGURES")
-	if path == "" {
-		return
-	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	fmt.Fprintf(f, format+"\n", args...)
 }

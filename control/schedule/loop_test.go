@@ -9,6 +9,7 @@ import (
 	"fairlane/control/dispatch"
 	"fairlane/control/schedule"
 	"fairlane/store/facts"
+	"fairlane/store/storetest"
 )
 
 const (
@@ -159,5 +160,5 @@ func TestLoneTaskStartsAtOnce(t *testing.T) {
 	if waits[len(waits)/2] > 5000 { // half the floor: it was woken
 		t.Errorf("a lone task waited %.0f ms at the median: nobody woke the loop", waits[len(waits)/2])
 	}
-	figure(t, "schedule: a lone task is claimed %.1f ms (median), %.1f ms (p95) after its insert", waits[len(waits)/2], waits[len(waits)*95/100])
+	storetest.Figure(t, "schedule: a lone task is claimed %.1f ms (median), %.1f ms (p95) after its insert", waits[len(waits)/2], waits[len(waits)*95/100])
 }

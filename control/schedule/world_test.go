@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -194,18 +193,4 @@ func (w *world) number(sql string, args ...any) int {
 		w.t.Fatal(err)
 	}
 	return n
-}
-
-func figure(t *testing.T, format string, args ...any) {
-	t.Helper()
-	path := os.Getenv("FAIRLANE_TEST_FIGURES")
-	if path == "" {
-		return
-	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	fmt.Fprintf(f, format+"\n", args...)
 }
