@@ -35,7 +35,8 @@ func (b *tab) accessible() {
 	if !eval[bool](b, "typeof window.axe === 'object'") {
 		eval[bool](b, source+"\n;true")
 	}
-	found := eval[[]breach](b, `axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] }).then((r) => r.violations.flatMap((v) =>
+	found := eval[[]breach](b, `axe.run(document, { resultTypes: ["violations"], preload: false, iframes: false,
+		runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] }).then((r) => r.violations.flatMap((v) =>
 		v.nodes.slice(0, 4).map((n) => ({ Rule: v.id, Help: v.help, Where: n.target.join(" ") + "  " + n.html.slice(0, 160) + "  " + (n.any[0] || n.all[0] || n.none[0] || {}).message }))))`)
 	for _, f := range found {
 		b.t.Errorf("axe on %s (%s): %s: %s\n\t%s", eval[string](b, "location.pathname"), eval[string](b, "document.documentElement.dataset.theme || 'system'"), f.Rule, f.Help, f.Where)

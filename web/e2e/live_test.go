@@ -22,6 +22,7 @@ const shown = `[...document.querySelectorAll("[data-live] [data-topic]")].map((r
 		.map((f) => f.dataset.field + "=" + (f.hidden ? "-" : f.innerText.trim() || f.firstElementChild?.getAttribute("aria-label"))).join(" ")).join("\n")`
 
 const (
+	cutOff = "WebSocket|ERR_|htmx:|status of 50[234]" // what a page may say when its server is away
 	isLive = `document.querySelector("#live-badge.good")`
 	isLost = `document.querySelector("#live-badge.bad")`
 )
@@ -65,7 +66,7 @@ func TestE20_E21_CutPagesSaySoAndComeBackWhole(t *testing.T) {
 	through.url = "http://" + line.address()
 
 	b := through.open(t, "en", "").signIn("viewer")
-	b.expect("WebSocket|ERR_|htmx:|status of 50[234]")
+	b.expect(cutOff)
 	b.until("a live page", isLive)
 	p.submit(t, p.tenantID("northlight-studios"), "user-001", "ray-3.2", 5)
 	p.submit(t, p.tenantID("brightreel"), "user-001", "gen4_turbo", 5)
@@ -88,7 +89,7 @@ func TestE20_E21_CutPagesSaySoAndComeBackWhole(t *testing.T) {
 
 	t.Log("E20: the server ends and starts again")
 	direct := p.open(t, "zh", "").signIn("viewer")
-	direct.expect("WebSocket|ERR_|htmx:|status of 50[234]")
+	direct.expect(cutOff)
 	direct.until("a live page", isLive)
 	eval[bool](direct, "window.sameDocument = true")
 	p.stop()
@@ -102,7 +103,7 @@ func TestE20_E21_CutPagesSaySoAndComeBackWhole(t *testing.T) {
 	if !eval[bool](direct, "window.sameDocument === true") {
 		t.Error("the page was loaded anew")
 	}
-	t.Logf("said after: cut %s, silent %s, ended %s", said.Round(time.Millisecond), silent.Round(time.Millisecond), ended.Round(time.Millisecond))
+	figure(t, "cut off is said after: cut %s, silent %s, ended %s", said.Round(time.Millisecond), silent.Round(time.Millisecond), ended.Round(time.Millisecond))
 }
 
 // same waits until everything has come to rest and compares the page with one that was just loaded.
@@ -110,6 +111,7 @@ func same(t *testing.T, p *product, b *tab) {
 	t.Helper()
 	p.wait(t, "everything at rest", time.Minute, `SELECT count(*) = 0 FROM generation_task WHERE finished_at IS NULL`)
 	fresh := p.open(t, b.lang, "").signIn("viewer")
+	fresh.expect(cutOff) // it stays open while the server ends
 	fresh.until("a live page", isLive)
 	want := ""
 	deadline := time.Now().Add(backMost)

@@ -16,7 +16,7 @@ func viewport(width, height int64) chromedp.Action[chromedp.Void] {
 // TestConsole looks at a platform in full work, which nobody changes: its parts share it.
 func TestConsole(t *testing.T) {
 	t.Parallel()
-	p := start(t, storetest.New(t), t.TempDir())
+	p := start(t, storetest.New(t), t.TempDir(), "--speed", "8")
 	p.wait(t, "tasks that have ended", time.Minute, `SELECT count(*) >= 40 FROM generation_task WHERE state = 'SUCCEEDED'`)
 	t.Run("E11_EveryPageIsCrawled", func(t *testing.T) { t.Parallel(); testPagesAreAll(t, p) })
 	t.Run("E10_KeyboardReachesEverything", func(t *testing.T) { t.Parallel(); testKeyboard(t, p) })
@@ -26,7 +26,11 @@ func TestConsole(t *testing.T) {
 		t.Run("E01_ReasonIsNeededAndSurvives/"+lang, func(t *testing.T) { t.Parallel(); testReasonIsNeededAndSurvives(t, p, lang) })
 		t.Run("E02_TwoEditsAreTwoRows/"+lang, func(t *testing.T) { t.Parallel(); testTwoEditsAreTwoRows(t, p, lang) })
 		for _, theme := range []string{"light", "dark"} {
-			t.Run("E11_E12_E24_Pages/"+lang+"-"+theme, func(t *testing.T) { t.Parallel(); testPages(t, p, lang, theme) })
+			t.Run("E11_E12_E24_Pages/"+lang+"-"+theme, func(t *testing.T) {
+				t.Parallel()
+				// Both languages and both themes are looked at closely, if not each pair of them.
+				testPages(t, p, lang, theme, (lang == "en") == (theme == "light"))
+			})
 		}
 	}
 	for role, lang := range map[string]string{"viewer": "en", "auditor": "zh"} {

@@ -45,7 +45,7 @@ func TestWeightEditIsSeenLive(t *testing.T) {
 		}
 		for _, b := range []*tab{overview, tenants} {
 			b.until("the new weight and share", cell("weight")+` === "`+step.weight+`" && `+cell("entitled")+` === "`+step.entitled+`"`)
-			t.Logf("%s: shown %s after the publish was answered", step.lang, time.Since(published).Round(time.Millisecond))
+			figure(t, "%s: a new share is shown %s after its publish was answered", step.lang, time.Since(published).Round(time.Millisecond))
 			if !eval[bool](b, "window.sameDocument === true") {
 				t.Error("the page was loaded anew")
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -23,7 +24,7 @@ import (
 )
 
 const (
-	stepTimeout = 20 * time.Second // of one step; the machine may be busy with other packages
+	stepTimeout = 40 * time.Second // of one step; the machine may be busy with other packages
 	lookEvery   = 40 * time.Millisecond
 )
 
@@ -235,6 +236,19 @@ func (b *tab) fill(selector, text string) {
 func (b *tab) press(keys string) {
 	b.t.Helper()
 	b.do(chromedp.KeyEvent(keys))
+}
+
+// strike presses a key as a keyboard does: a page that takes the key for itself gets no character of it.
+func (b *tab) strike(key string) {
+	b.t.Helper()
+	b.do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		down := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: key, Text: key}
+		if _, err := cdp.Call(ctx, t, input.DispatchKeyEvent, down); err != nil {
+			return chromedp.Void{}, err
+		}
+		_, err := cdp.Call(ctx, t, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyUp, Key: key})
+		return chromedp.Void{}, err
+	})
 }
 
 func (b *tab) cookie(name, value string) {
