@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -98,6 +99,13 @@ func TestLanesComeAndGo(t *testing.T) {
 func TestManyComeAndGo(t *testing.T) {
 	t.Parallel()
 	a := newArena(t, 2, 1_000_000, []int64{1, 2, 3, 5, 1}, func(i int) int64 { return int64(1+i%3) * control.Milli })
+	for i := range 3 { // their starts by reserve go round as well
+		s, _ := a.doc.Plan(fmt.Sprint(i))
+		s.Settings.ReservedUnits = 2
+	}
+	if err := a.publish(); err != nil {
+		t.Fatal(err)
+	}
 	p := &pair{world: a.world, n: newNaive(a.world)}
 	for round := range 1500 {
 		for i := range a.weights {

@@ -164,13 +164,14 @@ func (m *Memory) Upsert(it Item) error {
 	if m.gone.covers(it.TaskID, it.Version) {
 		return nil
 	}
-	if ref, ok := m.byID[it.TaskID]; ok {
-		if m.tasks[ref].version >= it.Version {
-			return nil
-		}
-		m.drop(ref)
+	old, there := m.byID[it.TaskID]
+	if there && m.tasks[old].version >= it.Version {
+		return nil
 	}
 	m.insert(it)
+	if there {
+		m.drop(old) // after the new one is in, so that its user stays parked
+	}
 	return nil
 }
 
@@ -209,7 +210,9 @@ func (m *Memory) drop(ref int32) {
 	l := t.line
 	b := m.lines[l].backlog
 	m.backlogs[b].depth.remove(t.cost)
-	delete(m.byID, t.id)
+	if m.byID[t.id] == ref {
+		delete(m.byID, t.id)
+	}
 	m.tasks[ref] = task{line: -1}
 	m.freeTask = append(m.freeTask, ref)
 	if m.lines[l].total--; m.lines[l].total == 0 {
