@@ -26,8 +26,10 @@ type Attempts interface {
 
 // Checks hands out attempts that want to be looked at.
 type Checks interface {
-	// Due leases at most limit attempts whose next check has come; nobody else gets them before `hold` is over.
-	Due(ctx context.Context, limit int, hold time.Duration) ([]Check, error)
+	// Due leases at most limit attempts of these providers whose next check has come; nobody else gets them
+	// before `hold` is over. A SUBMITTING one comes whatever its provider is, and so does one for which
+	// nobody has come within hold: no process that speaks to its provider is there.
+	Due(ctx context.Context, providers []string, limit int, hold time.Duration) ([]Check, error)
 	// Hasten makes live attempts due now; ids are of attempts or of their tasks.
 	Hasten(ctx context.Context, ids []uuid.UUID) error
 	// Reemit writes the dispatch event again for attempts that are CREATED for longer than age, at

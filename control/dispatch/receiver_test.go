@@ -36,7 +36,7 @@ type nothing struct{}
 func (nothing) Begin(ctx, []dispatch.Ref, time.Duration) ([]dispatch.Begun, error) { return nil, nil }
 func (nothing) Move(ctx, []dispatch.Move) ([]bool, error)                          { return nil, nil }
 func (nothing) Note(ctx, []dispatch.Note, time.Duration) error                     { return nil }
-func (nothing) Due(ctx, int, time.Duration) ([]dispatch.Check, error)              { return nil, nil }
+func (nothing) Due(ctx, []string, int, time.Duration) ([]dispatch.Check, error)    { return nil, nil }
 func (nothing) Hasten(ctx, []uuid.UUID) error                                      { return nil }
 func (nothing) Reemit(ctx, time.Duration, int) (int, error)                        { return 0, nil }
 func (nothing) End(ctx, []dispatch.Ending) ([]dispatch.Ended, error)               { return nil, nil }

@@ -373,6 +373,58 @@ func TestTrap_D27_LostMessageIsWrittenAgain(t *testing.T) {
 	w.clean()
 }
 
+// A process that does not speak to a provider leaves its attempts to one that does: none is used up.
+func TestAnotherProcessSpeaksToTheProvider(t *testing.T) {
+	t.Parallel()
+	s := usual()
+	s.idle = true
+	s.provider.Rates.CallbackLost = 1
+	w := newWorld(t, s)
+	own := w.registry
+	var err error
+	if w.registry, err = provider.NewRegistry(); err != nil {
+		t.Fatal(err)
+	}
+	mute := w.newService(s)
+	w.registry = own
+	running(t, mute.Run)
+	task, ref := w.one()
+	w.eventually("offered again", func() bool {
+		return w.number(`SELECT coalesce(max(deliveries), 0) FROM outbox_event WHERE topic = 'dispatch'`) >= 2
+	})
+	if state := w.attemptState(ref); state != control.AttemptCreated {
+		t.Fatalf("attempt %s", state)
+	}
+	w.start()
+	w.becomes(task, control.TaskSucceeded)
+	if n := w.number(`SELECT count(*) FROM task_attempt`); n != 1 {
+		t.Errorf("%d attempts", n)
+	}
+	w.once()
+	w.clean()
+}
+
+// Where nobody speaks to a provider, the task does not wait for ever.
+func TestNobodySpeaksToTheProvider(t *testing.T) {
+	t.Parallel()
+	s := usual()
+	s.idle = true
+	w := newWorld(t, s)
+	var err error
+	if w.registry, err = provider.NewRegistry(); err != nil {
+		t.Fatal(err)
+	}
+	w.service = w.newService(s)
+	_, ref := w.one()
+	w.exec(`UPDATE outbox_event SET deliveries = 19 WHERE topic = 'dispatch'`)
+	w.start()
+	w.eventually("rejected", func() bool { return w.attemptState(ref) == control.AttemptRejected })
+	if class := w.text(`SELECT error_class FROM task_attempt`); class != string(provider.ClassConfig) {
+		t.Errorf("class %s", class)
+	}
+	w.clean()
+}
+
 // 429 with Retry-After: never earlier than told, and not all at the same instant.
 func TestTrap_D29_RetriesAreSpread(t *testing.T) {
 	t.Parallel()

@@ -16,12 +16,13 @@ func (s *Service) track(ctx context.Context) {
 	defer flying.Wait()
 	room := newGate(s.Checking)
 	hold := 3 * s.ReadTimeout // a check makes at most two calls
+	speaks := s.Providers.Codes()
 	for ctx.Err() == nil {
 		free := room.free("")
 		var due []Check
 		var err error
 		if free > 0 {
-			if due, err = s.Checks.Due(ctx, free, hold); err != nil && ctx.Err() == nil {
+			if due, err = s.Checks.Due(ctx, speaks, free, hold); err != nil && ctx.Err() == nil {
 				s.Log.Warn("due attempts could not be read", "error", err)
 			}
 		}

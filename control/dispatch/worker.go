@@ -13,7 +13,8 @@ import (
 )
 
 // givenUpAfter is the number of deliveries after which a message of an attempt that nobody knows is
-// dropped: it was rolled back, or is older than the database's restore.
+// dropped (it was rolled back, or is older than the database's restore), and one for a provider to which
+// nobody who took it speaks is rejected: about two minutes.
 const givenUpAfter = 20
 
 // work takes messages while there is room for them.
@@ -73,7 +74,7 @@ func (s *Service) round(b bounds, flying *sync.WaitGroup) (more, full bool, err 
 		}
 	}
 	var batch []parcel
-	var done, busy []Delivery
+	var done, busy, foreign []Delivery
 	var hasten []uuid.UUID
 	for _, d := range got {
 		if d.Type == control.EventCancelRequest {
@@ -86,6 +87,10 @@ func (s *Service) round(b bounds, flying *sync.WaitGroup) (more, full bool, err 
 			s.counts.undecoded.Add(1)
 			s.Log.Error("dispatch message cannot be read", "event", d.ID, "error", err)
 			done = append(done, d)
+			continue
+		}
+		if _, err := s.Providers.Find(p.message.Provider); err != nil && d.Count < givenUpAfter {
+			foreign = append(foreign, d) // another process may speak to it
 			continue
 		}
 		p.lane, p.pool = d.Group, p.message.Provider+"\x00"+p.message.ProviderAccount+"\x00"+p.message.ModelCode
@@ -111,6 +116,7 @@ func (s *Service) round(b bounds, flying *sync.WaitGroup) (more, full bool, err 
 	}
 	done = append(done, s.begin(b, batch, flying)...)
 	s.giveBack(b.sending, done, busy)
+	s.giveBack(b.sending, nil, foreign)
 	return more, full, nil
 }
 

@@ -2,6 +2,8 @@ package provider
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"fairlane/control"
@@ -154,6 +156,9 @@ func NewRegistry(providers ...Provider) (*Registry, error) {
 	}
 	return r, nil
 }
+
+// Codes returns the codes of all providers, in order.
+func (r *Registry) Codes() []string { return slices.Sorted(maps.Keys(r.byCode)) }
 
 // Find returns the provider of that code; control.CodeNotFound when there is none.
 func (r *Registry) Find(code string) (Provider, error) {

@@ -13,11 +13,11 @@ import (
 )
 
 // Due leases attempts whose next check has come.
-func (s *Attempts) Due(ctx context.Context, limit int, hold time.Duration) ([]dispatch.Check, error) {
+func (s *Attempts) Due(ctx context.Context, providers []string, limit int, hold time.Duration) ([]dispatch.Check, error) {
 	var out []dispatch.Check
 	err := s.db.Tx(ctx, func(tx pgx.Tx) error {
 		out = nil
-		rows, err := tx.Query(ctx, dueSQL, limit, hold.Seconds())
+		rows, err := tx.Query(ctx, dueSQL, limit, hold.Seconds(), providers)
 		if err != nil {
 			return err
 		}

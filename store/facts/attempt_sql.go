@@ -103,6 +103,7 @@ const (
 		WITH due AS (
 			SELECT attempt_id FROM task_attempt
 			WHERE state IN ('SUBMITTING', 'ACCEPTED', 'UNKNOWN', 'LOST') AND next_check_at <= statement_timestamp()
+			  AND (provider = ANY ($3::text[]) OR state = 'SUBMITTING' OR next_check_at <= statement_timestamp() - make_interval(secs => $2))
 			ORDER BY next_check_at LIMIT $1 FOR UPDATE SKIP LOCKED),
 		a AS (
 			UPDATE task_attempt x SET next_check_at = clock_timestamp() + make_interval(secs => $2), check_count = x.check_count + 1

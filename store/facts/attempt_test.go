@@ -280,7 +280,7 @@ func TestDueHandsAnAttemptToOne(t *testing.T) {
 	for range 4 {
 		workers.Go(func() {
 			for range 5 {
-				got, err := attempts.Due(w.ctx, 3, time.Hour)
+				got, err := attempts.Due(w.ctx, []string{"prov"}, 3, time.Hour)
 				if err != nil {
 					t.Error(err)
 				}
@@ -306,10 +306,33 @@ func TestDueHandsAnAttemptToOne(t *testing.T) {
 	}
 	task := uuid.MustParse(w.text(t, `SELECT task_id::text FROM task_attempt WHERE attempt_id = $1`, list[0].AttemptID))
 	w.must(attempts.Hasten(w.ctx, []uuid.UUID{task, list[1].AttemptID, list[29].AttemptID, uuid.New()}))
-	got, err := attempts.Due(w.ctx, 10, time.Hour)
+	got, err := attempts.Due(w.ctx, []string{"prov"}, 10, time.Hour)
 	w.must(err)
 	if len(got) != 2 || got[0].Silent != 2 { // the last one is being submitted: nobody hastens that
 		t.Errorf("hastened %+v", got)
+	}
+}
+
+// A process that does not speak to a provider must not take its checks from one that does.
+func TestDueLeavesOtherProvidersAlone(t *testing.T) {
+	t.Parallel()
+	w, tenant, user := small(t, caps{})
+	attempts := facts.NewAttempts(w.db)
+	list := w.claimed(t, tenant, user, 2)
+	w.begin(t, list...)
+	w.exec(t, `UPDATE task_attempt SET next_check_at = clock_timestamp() - interval '1 second'`)
+	_, err := attempts.Move(w.ctx, []dispatch.Move{{Ref: list[0], To: control.AttemptAccepted, JobID: "j", Next: -time.Second}})
+	w.must(err)
+	got, err := attempts.Due(w.ctx, []string{"another"}, 10, time.Minute)
+	w.must(err)
+	if len(got) != 1 || got[0].Ref != list[1] { // its worker is dead, which anyone may find
+		t.Errorf("a stranger got %+v", got)
+	}
+	w.exec(t, `UPDATE task_attempt SET next_check_at = clock_timestamp() - interval '61 seconds' WHERE state = 'ACCEPTED'`)
+	got, err = attempts.Due(w.ctx, nil, 10, time.Minute)
+	w.must(err)
+	if len(got) != 1 || got[0].Ref != list[0] {
+		t.Errorf("nobody came, and a stranger got %+v", got)
 	}
 }
 
