@@ -5,6 +5,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"strings"
 
@@ -53,6 +54,31 @@ func N(ctx context.Context, key Key, count int64, pairs ...any) string {
 	}
 	args["Count"] = count
 	return say(Of(ctx).Lang, key, args, count)
+}
+
+// Rule says a broken rule, the message rule+"."+key, and the key itself when the catalogue has none: some
+// are of other rooms. A unit among the arguments becomes a word, a list of fields a text.
+func Rule(ctx context.Context, key string, args map[string]any) string {
+	message := Key("rule." + key)
+	if !Has(message) {
+		return key
+	}
+	args = maps.Clone(args)
+	if unit, ok := args["unit"].(string); ok {
+		args["unit"] = Unit(ctx, unit)
+	}
+	if fields, ok := args["fields"].([]string); ok {
+		args["fields"] = strings.Join(fields, ", ")
+	}
+	return Message{Key: message, Args: args}.In(ctx)
+}
+
+// Unit says what a number counts, such as "slot_units"; weights and bare numbers have no unit.
+func Unit(ctx context.Context, unit string) string {
+	if unit == "" || unit == "weight" {
+		return ""
+	}
+	return T(ctx, Key("unit."+unit))
 }
 
 // Has reports whether the catalogue has the key.

@@ -250,6 +250,14 @@ func TestErrorsAreMappedAndInternalOnesAreHidden(t *testing.T) {
 	if !strings.Contains(r.logs.String(), "hunter2") {
 		t.Error("the internal error is not in the log")
 	}
+	fail = control.Invalid([]control.FieldError{{Field: "weight", Key: "not_whole", Args: map[string]any{"value": "1.5"}}, {Field: "x", Key: "of_another_room"}})
+	page := r.do(http.MethodGet, "/lanes", "viewer", "").Body.String()
+	problem := r.do(http.MethodGet, "/v1/tasks", "", "", "Authorization", "Bearer right", "Accept-Language", "zh").Body.String()
+	for _, want := range []string{"“1.5” is not a whole number.", "of_another_room"} {
+		if !strings.Contains(page, want) || !strings.Contains(problem, want) || strings.Contains(page, "⟦") {
+			t.Errorf("%q is not in both\n%s\n%s", want, page, problem)
+		}
+	}
 }
 
 func TestPanicsAreLoggedAndAnsweredAsInternal(t *testing.T) {

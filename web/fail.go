@@ -92,15 +92,31 @@ func (e *engine) noteDenied(c *gin.Context) {
 	}
 }
 
-// problem is application/problem+json with a stable code.
+// problem is application/problem+json with a stable code, of the form that openapi.yaml describes.
 type problem struct {
-	Type      string               `json:"type"`
-	Title     string               `json:"title"`
-	Status    int                  `json:"status"`
-	Code      string               `json:"code"`
-	Detail    string               `json:"detail,omitempty"`
-	RequestID string               `json:"request_id"`
-	Fields    []control.FieldError `json:"fields,omitempty"`
+	Type      string       `json:"type"`
+	Title     string       `json:"title"`
+	Status    int          `json:"status"`
+	Detail    string       `json:"detail,omitempty"`
+	Instance  string       `json:"instance"`
+	Code      string       `json:"code"`
+	RequestID string       `json:"request_id"`
+	Errors    []fieldError `json:"errors,omitempty"`
+}
+
+type fieldError struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+// problemOf says f in English.
+func problemOf(r *http.Request, f failure) problem {
+	p := problem{Type: "urn:fairlane:problem:" + f.code, Title: http.StatusText(f.status), Status: f.status, Detail: f.detail,
+		Instance: r.URL.Path, Code: f.code, RequestID: access.ActorOf(r.Context()).RequestID}
+	for _, x := range f.fields {
+		p.Errors = append(p.Errors, fieldError{x.Field, views.Rule(context.Background(), x.Key, x.Args)})
+	}
+	return p
 }
 
 func (e *engine) answer(c *gin.Context, f failure) {
@@ -109,10 +125,9 @@ func (e *engine) answer(c *gin.Context, f failure) {
 		c.Header("Retry-After", "2")
 	}
 	if forPrograms(c.Request) {
-		body, err := json.Marshal(problem{Type: "about:blank", Title: http.StatusText(f.status), Status: f.status,
-			Code: f.code, Detail: f.detail, RequestID: access.ActorOf(ctx).RequestID, Fields: f.fields})
-		if err != nil {
-			body = []byte(`{"type":"about:blank","status":500,"code":"INTERNAL"}`)
+		body, err := json.Marshal(problemOf(c.Request, f))
+		if err != nil { // only strings and numbers
+			panic(err)
 		}
 		c.Header("Cache-Control", "no-store")
 		c.Data(f.status, "application/problem+json", body)
@@ -120,7 +135,7 @@ func (e *engine) answer(c *gin.Context, f failure) {
 	}
 	model := page.ErrorPage{Status: f.status, Text: views.Say(f.key), RequestID: access.ActorOf(ctx).RequestID}
 	for _, field := range f.fields {
-		model.Fields = append(model.Fields, page.FieldText{Field: field.Field, Text: views.Message{Key: views.Key(field.Key), Args: field.Args}})
+		model.Fields = append(model.Fields, page.FieldText{Field: field.Field, Key: field.Key, Args: field.Args})
 	}
 	if err := views.Render(c.Writer, c.Request, f.status, page.Error(model)); err != nil {
 		if ctx.Err() == nil {

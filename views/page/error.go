@@ -13,5 +13,6 @@ type ErrorPage struct {
 // FieldText is what is wrong with one field.
 type FieldText struct {
 	Field string
-	Text  views.Message
+	Key   string // of the broken rule
+	Args  map[string]any
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -19,14 +18,7 @@ import (
 func sayRules(ctx context.Context, wrong []control.FieldError) []string {
 	list := make([]string, 0, len(wrong))
 	for _, w := range wrong {
-		args := maps.Clone(w.Args)
-		if unit, ok := args["unit"].(string); ok {
-			args["unit"] = unitWord(ctx, policy.Unit(unit))
-		}
-		if fields, ok := args["fields"].([]string); ok {
-			args["fields"] = strings.Join(fields, ", ")
-		}
-		list = append(list, views.Message{Key: views.Key("rule." + w.Key), Args: args}.In(ctx))
+		list = append(list, views.Rule(ctx, w.Key, w.Args))
 	}
 	return list
 }
@@ -42,13 +34,7 @@ func sayAll(ctx context.Context, wrong []control.FieldError) []string {
 	return list
 }
 
-func unitWord(ctx context.Context, u policy.Unit) string {
-	switch u {
-	case policy.UnitNone, policy.UnitWeight:
-		return ""
-	}
-	return views.T(ctx, views.Key("unit."+string(u)))
-}
+func unitWord(ctx context.Context, u policy.Unit) string { return views.Unit(ctx, string(u)) }
 
 // labelUnit is the unit beside a label; labels of counted tasks say it themselves.
 func labelUnit(ctx context.Context, u policy.Unit) string {
