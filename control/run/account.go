@@ -2,6 +2,7 @@ package run
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/rand"
 	"encoding/base32"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"fairlane/control"
 	"fairlane/policy/access"
@@ -27,7 +30,7 @@ type userCmd struct {
 type userAddCmd struct {
 	storeSettings
 	Login         string        `arg:"" help:"Name to sign in with."`
-	Role          []access.Role `help:"viewer, operator, approver, auditor, admin or wall; repeat for several." required:""`
+	Role          []access.Role `help:"viewer, operator, approver, auditor, admin or wall; repeat for several." enum:"viewer,operator,approver,auditor,admin,wall" required:""`
 	Name          string        `help:"Name to show; the login when empty."`
 	PasswordStdin bool          `name:"password-stdin" help:"Read the password from standard input instead of making one."`
 	Replace       bool          `help:"Replace an account that exists and end its sessions."`
@@ -50,10 +53,7 @@ func (c *userAddCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	account := access.NewAccount{Login: c.Login, Name: c.Name, PasswordHash: hash, Replace: c.Replace}
-	if account.Name == "" {
-		account.Name = c.Login
-	}
+	account := access.NewAccount{Login: c.Login, Name: cmp.Or(c.Name, c.Login), PasswordHash: hash, Replace: c.Replace}
 	for _, role := range c.Role {
 		account.Grants = append(account.Grants, access.Grant{Role: role})
 	}
@@ -105,13 +105,17 @@ type tenantAddCmd struct {
 // Run adds the tenant.
 func (c *tenantAddCmd) Run(e *env) error {
 	return withDatabase(e.ctx, &c.storeSettings, func(db *facts.DB, _ string) error {
-		tenant := facts.NewTenant{Code: c.Code, Name: c.Name, Plan: c.Plan}
-		if tenant.Name == "" {
-			tenant.Name = c.Code
-		}
-		made, err := facts.NewTenants(db).Onboard(e.ctx, []facts.NewTenant{tenant}, shell, c.Reason)
+		id, err := uuid.NewV7()
 		if err != nil {
 			return err
+		}
+		tenant := facts.NewTenant{ID: id, Code: c.Code, Name: cmp.Or(c.Name, c.Code), Plan: c.Plan}
+		made, err := facts.NewTenants(db).Onboard(e.ctx, []facts.NewTenant{tenant}, shell, c.Reason)
+		switch {
+		case err != nil:
+			return err
+		case made[0].ID != id:
+			return fmt.Errorf("a tenant %s exists already, on plan %s", c.Code, made[0].PlanCode)
 		}
 		fmt.Fprintf(e.out, "tenant %s on plan %s, id %s\n", made[0].Code, made[0].PlanCode, made[0].ID)
 		return nil
@@ -131,6 +135,9 @@ type tokenAddCmd struct {
 
 // Run makes the token.
 func (c *tokenAddCmd) Run(e *env) error {
+	if c.Valid < 0 {
+		return settingError{"--valid", fmt.Sprintf("%v is negative", c.Valid)}
+	}
 	return withDatabase(e.ctx, &c.storeSettings, func(db *facts.DB, _ string) error {
 		list, err := facts.NewTenants(db).PlanList(e.ctx)
 		if err != nil {
@@ -144,7 +151,7 @@ func (c *tokenAddCmd) Run(e *env) error {
 			if c.Valid > 0 {
 				expires = time.Now().Add(c.Valid)
 			}
-			secret, _, err := facts.NewTokens(db, time.Now).Create(e.ctx, t.ID, c.Name, expires)
+			secret, _, err := facts.NewTokens(db, nil).Create(access.WithActor(e.ctx, shell), t.ID, c.Name, expires)
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,9 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"fairlane/control"
+	"fairlane/views"
 )
 
 // commands is the whole command line.
@@ -93,6 +96,20 @@ type settingError struct{ name, problem string }
 
 func (e settingError) Error() string { return e.name + ": " + e.problem }
 
+// oneLine says what went wrong; of what somebody typed every wrong field, in the console's words.
 func oneLine(err error) string {
-	return strings.Join(strings.Fields(err.Error()), " ")
+	text := err.Error()
+	var told *control.Error
+	if errors.As(err, &told) {
+		says := told.Message
+		if len(told.Fields) > 0 {
+			rules := make([]string, len(told.Fields))
+			for i, f := range told.Fields {
+				rules[i] = f.Field + ": " + views.Rule(context.Background(), f.Key, f.Args)
+			}
+			says = strings.Join(rules, " ")
+		}
+		text = strings.Replace(text, told.Error(), says, 1)
+	}
+	return strings.Join(strings.Fields(text), " ")
 }

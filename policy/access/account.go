@@ -36,16 +36,18 @@ func (a NewAccount) Check() error {
 	bad := func(field, key string, args map[string]any) {
 		wrong = append(wrong, control.FieldError{Field: field, Key: key, Args: args})
 	}
-	if n := utf8.RuneCountInString(a.Login); n < 1 || n > 64 {
-		bad("login", "length", map[string]any{"min": 1, "max": 64})
-	} else if strings.ContainsFunc(a.Login, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }) {
-		bad("login", "characters", nil)
+	text := func(field, v string, most int, wrong func(rune) bool) {
+		switch n := utf8.RuneCountInString(v); {
+		case n == 0:
+			bad(field, "required", nil)
+		case n > most:
+			bad(field, "too_long", map[string]any{"length": n, "max": most})
+		case strings.ContainsFunc(v, wrong):
+			bad(field, "control_characters", nil)
+		}
 	}
-	if n := utf8.RuneCountInString(a.Name); n < 1 || n > 200 {
-		bad("name", "length", map[string]any{"min": 1, "max": 200})
-	} else if strings.ContainsFunc(a.Name, unicode.IsControl) {
-		bad("name", "characters", nil)
-	}
+	text("login", a.Login, 64, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
+	text("name", a.Name, 200, unicode.IsControl)
 	if a.PasswordHash == "" {
 		bad("password", "required", nil)
 	}
