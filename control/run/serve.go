@@ -22,7 +22,7 @@ func (c *serveCmd) Run(e *env) error {
 	return serve(e, &c.serveSettings, platform{
 		speed: 1,
 		providers: func(context.Context, *app) ([]provider.Provider, func(), error) {
-			return nil, func() {}, nil // adapters of real providers are configured in the policy document
+			return nil, func() {}, nil // there is no adapter yet but the demo's
 		},
 		ready: func(a *app) {
 			fmt.Fprintf(e.out, "Fairlane answers at %s\n", a.settings.PublicURL)

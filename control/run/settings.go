@@ -22,9 +22,8 @@ type storeSettings struct {
 // serveSettings are those of a serving process.
 type serveSettings struct {
 	storeSettings
-	Listen      string `env:"FAIRLANE_LISTEN" default:"127.0.0.1:8080" help:"Address of the console and the API."`
-	PublicURL   string `name:"public-url" env:"FAIRLANE_PUBLIC_URL" help:"Address under which browsers and providers reach this process; http://<listen> when empty."`
-	AllowedDial string `name:"allow-dial" env:"FAIRLANE_ALLOW_DIAL" help:"CIDRs of private networks that providers may lie in, by commas; none by default."`
+	Listen    string `env:"FAIRLANE_LISTEN" default:"127.0.0.1:8080" help:"Address of the console and the API."`
+	PublicURL string `name:"public-url" env:"FAIRLANE_PUBLIC_URL" help:"Address under which browsers and providers reach this process; http://<listen> when empty."`
 }
 
 // check names the first setting that cannot be used, before anything is started.
@@ -66,9 +65,6 @@ func (s *serveSettings) check() error {
 		return err
 	}
 	s.PublicURL = strings.TrimRight(s.PublicURL, "/")
-	if _, err := cidrs("FAIRLANE_ALLOW_DIAL", s.AllowedDial); err != nil {
-		return err
-	}
 	return s.storeSettings.check()
 }
 
@@ -102,21 +98,6 @@ func checkURL(name, value string, schemes ...string) error {
 		}
 	}
 	return settingError{name, fmt.Sprintf("must begin with %s://, not with %q", strings.Join(schemes, ":// or "), u.Scheme)}
-}
-
-func cidrs(name, list string) ([]string, error) {
-	var out []string
-	for part := range strings.SplitSeq(list, ",") {
-		part = strings.TrimSpace(part)
-		if part == "" {
-			continue
-		}
-		if _, _, err := net.ParseCIDR(part); err != nil {
-			return nil, settingError{name, fmt.Sprintf("%q is not a CIDR such as 10.0.0.0/8", part)}
-		}
-		out = append(out, part)
-	}
-	return out, nil
 }
 
 func (s *storeSettings) level() slog.Level {
