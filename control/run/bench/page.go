@@ -112,6 +112,7 @@ func (p Pages) query(ctx context.Context, sql string) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+	defer rows.Close()
 	for rows.Next() {
 		if _, err := rows.Values(); err != nil {
 			return 0, err
