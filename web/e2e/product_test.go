@@ -72,6 +72,13 @@ func start(t testing.TB, db *storetest.Database, dir string, flags ...string) *p
 	return p
 }
 
+// in is the product for a test below the one that started it.
+func (p *product) in(t testing.TB) *product {
+	own := *p
+	own.t = t
+	return &own
+}
+
 // output keeps what the product prints and tells its address.
 type output struct {
 	mu      sync.Mutex
