@@ -8,17 +8,6 @@ import (
 	"time"
 )
 
-// Leases is the table of leases. Every time is the database's.
-type Leases interface {
-	// Acquire takes the lease when nobody holds it or its time has run out, and returns the new term.
-	// held is false, with no error, while another holder's lease is still good.
-	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (term int64, held bool, err error)
-	// Renew prolongs the lease of that term; false when a later term has replaced it.
-	Renew(ctx context.Context, name, holder string, term int64, ttl time.Duration) (bool, error)
-	// Release gives the lease of that term back at once.
-	Release(ctx context.Context, name, holder string, term int64) error
-}
-
 // ErrLost is the cause with which the context of the work ends when the lease is gone.
 var ErrLost = errors.New("lease lost")
 
@@ -60,12 +49,13 @@ func New(cfg Config, leases Leases, work func(ctx context.Context, term int64) e
 // Run tries for the lease until ctx ends; it returns after the work has returned.
 func (r *Runner) Run(ctx context.Context) error {
 	for {
+		asked := r.cfg.Now()
 		term, held, err := r.leases.Acquire(ctx, r.cfg.Name, r.cfg.Holder, r.cfg.TTL)
 		switch {
 		case err != nil && ctx.Err() == nil:
 			r.cfg.Log.Warn("lease could not be asked for", "lease", r.cfg.Name, "error", err)
 		case held:
-			r.hold(ctx, term)
+			r.hold(ctx, term, asked)
 		}
 		// A third of the lease, spread, so that standbys do not ask in step.
 		if !sleep(ctx, r.cfg.TTL/6+time.Duration(r.cfg.Rand()*float64(r.cfg.TTL/6))) {
@@ -74,7 +64,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 }
 
-func (r *Runner) hold(ctx context.Context, term int64) {
+// hold runs the work under the term that was asked for at asked.
+func (r *Runner) hold(ctx context.Context, term int64, asked time.Time) {
 	r.cfg.Log.Info("lease taken", "lease", r.cfg.Name, "term", term)
 	work, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -85,7 +76,7 @@ func (r *Runner) hold(ctx context.Context, term int64) {
 	// The deadline counts from before the request was sent, on the monotonic clock: the database's
 	// lease cannot end earlier than that. A fifth of it is the margin for the work to stop.
 	good := r.cfg.TTL * 4 / 5
-	expiry := time.NewTimer(good)
+	expiry := time.NewTimer(good - r.cfg.Now().Sub(asked))
 	defer expiry.Stop()
 	renew := time.NewTicker(r.cfg.TTL / 4)
 	defer renew.Stop()

@@ -19,6 +19,7 @@ type table struct {
 	term    int64
 	expires time.Time
 	cut     bool
+	slow    time.Duration // between taking the lease and the answer to it
 }
 
 func (t *table) Acquire(_ context.Context, _, holder string, ttl time.Duration) (int64, bool, error) {
@@ -31,6 +32,7 @@ func (t *table) Acquire(_ context.Context, _, holder string, ttl time.Duration) 
 		return 0, false, nil
 	}
 	t.holder, t.term, t.expires = holder, t.term+1, time.Now().Add(ttl)
+	time.Sleep(t.slow)
 	return t.term, true, nil
 }
 
@@ -120,6 +122,30 @@ func TestCutOffHolderStopsBeforeItsLeaseEnds(t *testing.T) {
 		var expires time.Time
 		tab.set(func() { tab.cut, expires = true, tab.expires })
 		time.Sleep(20 * time.Second)
+		mu.Lock()
+		if len(log) != 1 || log[0].cause != ErrLost {
+			t.Errorf("want one spell ended by the loss of the lease, got %v", log)
+		} else if !log[0].end.Before(expires) {
+			t.Errorf("worked until %v, the lease ended at %v", log[0].end, expires)
+		}
+		mu.Unlock()
+		stop()
+		done.Wait()
+	})
+}
+
+func TestLeaseThatWasGivenLateEndsInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tab := &table{slow: 2 * time.Second}
+		var mu sync.Mutex
+		var log []spell
+		ctx, stop := context.WithCancel(t.Context())
+		var done sync.WaitGroup
+		done.Go(func() { _ = New(Config{Name: "x", Holder: "a"}, tab, recorder("a", &log, &mu)).Run(ctx) })
+		time.Sleep(2100 * time.Millisecond)
+		var expires time.Time
+		tab.set(func() { tab.cut, expires = true, tab.expires })
+		time.Sleep(5 * time.Second)
 		mu.Lock()
 		if len(log) != 1 || log[0].cause != ErrLost {
 			t.Errorf("want one spell ended by the loss of the lease, got %v", log)
