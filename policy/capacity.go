@@ -35,7 +35,10 @@ func (d *Document) GroupReserved(group string) int64 {
 }
 
 // CapGroups returns every cap group that contains the pool, over any number of levels, sorted.
-func (d *Document) CapGroups(key string) []string { return newIndex(d).capGroups(key) }
+func (d *Document) CapGroups(key string) []string {
+	x := index{pools: keyed(d.Pools, poolKey)} // the whole index would walk ten thousand tenants for each pool
+	return x.capGroups(key)
+}
 
 // maxAbove bounds the cap groups that may contain one pool: a claim counts in each of them.
 const maxAbove = 16
