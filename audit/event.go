@@ -2,6 +2,8 @@ package audit
 
 import (
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -54,12 +56,10 @@ func (e *Event) Check() error {
 	case len(e.Touched) > maxTouched:
 		return control.Errorf(control.CodeInvalid, "audit event %s touches %d fields, at most %d are kept", e.Action, len(e.Touched), maxTouched)
 	}
-	for _, r := range Results {
-		if e.Result == r {
-			return nil
-		}
+	if !slices.Contains(Results, e.Result) {
+		return control.Errorf(control.CodeInvalid, "audit event %s with result %q", e.Action, e.Result)
 	}
-	return control.Errorf(control.CodeInvalid, "audit event %s with result %q", e.Action, e.Result)
+	return nil
 }
 
 // clean returns the event with every text fit to be kept: valid, without control characters (line ends
@@ -92,19 +92,10 @@ func tidy(s string, most int, keep string) string {
 		if len(out) == most {
 			break
 		}
-		if r == utf8.RuneError || unicode.IsControl(r) && !has(keep, r) {
+		if r == utf8.RuneError || unicode.IsControl(r) && !strings.ContainsRune(keep, r) {
 			r = '\uFFFD'
 		}
 		out = append(out, r)
 	}
 	return string(out)
-}
-
-func has(s string, r rune) bool {
-	for _, x := range s {
-		if x == r {
-			return true
-		}
-	}
-	return false
 }

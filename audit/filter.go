@@ -2,6 +2,7 @@ package audit
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,17 +61,11 @@ func ParseFilter(values url.Values, loc *time.Location) (Filter, []control.Field
 	if f.Action != "" && !actionForm.MatchString(string(f.Action)) {
 		wrong = append(wrong, control.FieldError{Field: "action", Key: "unknown", Args: map[string]any{"value": string(f.Action)}})
 	}
-	if f.ObjectKind != "" && !contains(Kinds, f.ObjectKind) {
+	if f.ObjectKind != "" && !slices.Contains(Kinds, f.ObjectKind) {
 		wrong = append(wrong, control.FieldError{Field: "object_kind", Key: "unknown", Args: map[string]any{"value": f.ObjectKind}})
 	}
-	if f.Result != "" {
-		known := false
-		for _, r := range Results {
-			known = known || r == f.Result
-		}
-		if !known {
-			wrong = append(wrong, control.FieldError{Field: "result", Key: "unknown", Args: map[string]any{"value": string(f.Result)}})
-		}
+	if f.Result != "" && !slices.Contains(Results, f.Result) {
+		wrong = append(wrong, control.FieldError{Field: "result", Key: "unknown", Args: map[string]any{"value": string(f.Result)}})
 	}
 	if v := text("version"); v != "" {
 		n, err := strconv.ParseInt(v, 10, 64)

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -39,7 +40,7 @@ func secretKey(key string) bool {
 		if at < 0 {
 			continue
 		}
-		if rest := k[at+len(w):]; rest != "" && contains(publicEnds, rest) {
+		if rest := k[at+len(w):]; rest != "" && slices.Contains(publicEnds, rest) {
 			continue
 		}
 		return true
@@ -102,13 +103,4 @@ func redact(v any) any {
 		return hush(x)
 	}
 	return v
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }

@@ -1,5 +1,7 @@
 package control
 
+import "slices"
+
 // TaskState is the state of a task; the legal moves are in taskMoves.
 type TaskState string
 
@@ -38,7 +40,7 @@ var taskMoves = map[TaskState][]TaskState{
 func (s TaskState) Terminal() bool { return s == TaskSucceeded || s == TaskFailed || s == TaskCanceled }
 
 // CanBecome reports whether the move from s to next is legal.
-func (s TaskState) CanBecome(next TaskState) bool { return contains(taskMoves[s], next) }
+func (s TaskState) CanBecome(next TaskState) bool { return slices.Contains(taskMoves[s], next) }
 
 // AttemptState is the state of one try at one stage.
 type AttemptState string
@@ -82,7 +84,9 @@ func (s AttemptState) Live() bool {
 }
 
 // CanBecome reports whether the move from s to next is legal.
-func (s AttemptState) CanBecome(next AttemptState) bool { return contains(attemptMoves[s], next) }
+func (s AttemptState) CanBecome(next AttemptState) bool {
+	return slices.Contains(attemptMoves[s], next)
+}
 
 // ReservationState is ACTIVE until released; nothing else ever happens to a reservation (I05).
 type ReservationState string
@@ -92,12 +96,3 @@ const (
 	ReservationActive   ReservationState = "ACTIVE"
 	ReservationReleased ReservationState = "RELEASED"
 )
-
-func contains[T comparable](list []T, x T) bool {
-	for _, y := range list {
-		if x == y {
-			return true
-		}
-	}
-	return false
-}

@@ -77,7 +77,7 @@ func (f *faults) code(path, v string, most int, marks string) bool {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
 			continue
 		}
-		if containsRune(marks, r) {
+		if strings.ContainsRune(marks, r) {
 			continue
 		}
 		f.add(path, KeyCodeCharacters, args{"value": Printable(v, 80)})
@@ -103,15 +103,6 @@ func (f *faults) text(path, v string, most int) bool {
 		}
 	}
 	return true
-}
-
-func containsRune(s string, r rune) bool {
-	for _, x := range s {
-		if x == r {
-			return true
-		}
-	}
-	return false
 }
 
 // Printable returns untrusted text so that it can be shown or logged: invalid bytes, control and

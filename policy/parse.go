@@ -84,7 +84,7 @@ func looksNumeric(s string) bool {
 		return false
 	}
 	for _, r := range s {
-		if (r < '0' || r > '9') && !containsRune("+-.eE", r) {
+		if (r < '0' || r > '9') && !strings.ContainsRune("+-.eE", r) {
 			return false
 		}
 	}

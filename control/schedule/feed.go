@@ -14,12 +14,6 @@ const (
 	drainPage = 2000
 )
 
-// Backlog reads what waits. TakeQueueEvents belongs to the holder of the lease of that term alone.
-type Backlog interface {
-	Backlog(ctx context.Context, group string, after uuid.UUID, limit int) ([]queue.Item, error)
-	TakeQueueEvents(ctx context.Context, group, lease string, term int64, limit int) ([]queue.Item, []queue.Gone, error)
-}
-
 // feed keeps one pool group's index in step with PostgreSQL: all that waits at first, then what the
 // queue events name. An event is "look at this task", so that order and repetition do not matter.
 type feed struct {
@@ -71,7 +65,7 @@ func (f *feed) drain(ctx context.Context) (tasks int, err error) {
 	}
 }
 
-// put leaves out an item that cannot be right, so that one bad row never stops the others (D09).
+// put leaves out an item that cannot be right, so that one bad row never stops the others.
 func (f *feed) put(item queue.Item) {
 	if err := f.index.Upsert(item); err != nil {
 		f.log.Error("a queued task cannot be scheduled", "task", item.TaskID, "error", err)

@@ -4,7 +4,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
+
 	"fairlane/control/plan"
+	"fairlane/control/queue"
 	"fairlane/policy"
 )
 
@@ -23,6 +26,12 @@ type Tenants interface {
 type Observer interface {
 	Cycled(took time.Duration)
 	Claimed(took time.Duration, granted int, refused map[string]int)
+}
+
+// Backlog reads what waits. TakeQueueEvents belongs to the holder of the lease of that term alone.
+type Backlog interface {
+	Backlog(ctx context.Context, group string, after uuid.UUID, limit int) ([]queue.Item, error)
+	TakeQueueEvents(ctx context.Context, group, lease string, term int64, limit int) ([]queue.Item, []queue.Gone, error)
 }
 
 // Store is everything that the loop reads and writes.
