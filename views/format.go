@@ -113,18 +113,6 @@ func LocalTime(ctx context.Context, t time.Time) string {
 	return local.Format("2006-01-02 15:04:05 -07:00")
 }
 
-// Ago writes how long ago t was for the reader.
-func Ago(ctx context.Context, t time.Time) string {
-	if t.IsZero() {
-		return "—"
-	}
-	d := Of(ctx).Now.Sub(t)
-	if d < 0 {
-		d = 0
-	}
-	return T(ctx, "time.ago", "Duration", Duration(ctx, d.Truncate(time.Second)))
-}
-
 func group(digits string) string {
 	first := len(digits) % 3
 	if len(digits) <= 3 {

@@ -30,7 +30,6 @@ func TestNumbersAreWrittenForReaders(t *testing.T) {
 		{Duration(in(EN), 124*time.Second), "2 m 04 s"}, {Duration(in(ZH), 124*time.Second), "2 分 04 秒"},
 		{Duration(in(EN), 3*time.Hour), "3 h 00 m"}, {Duration(in(ZH), 50*time.Hour), "2 天 02 小时"}, {Duration(in(EN), -5*time.Second), "−5 s"},
 		{Seconds(in(EN), 0), "—"}, {Time(time.Time{}), "—"}, {Time(time.Unix(0, 0)), "1970-01-01 00:00:00 UTC"},
-		{Ago(in(ZH), time.Unix(1_000_000-90, 0)), "1 分 30 秒前"}, {Ago(in(EN), time.Unix(1_000_001, 0)), "0 s ago"},
 		{N(in(EN), "pager.shown", 1), "1 row on this page"}, {N(in(EN), "pager.shown", 1200), "1,200 rows on this page"}, {N(in(ZH), "pager.shown", 1), "本页 1 行"},
 		{T(in(EN), "no.such_key"), "⟦no.such_key⟧"}, {Word(in(EN), "status", "ACTIVE"), "active"}, {Word(in(EN), "status", "ODD"), "ODD"},
 	} {

@@ -88,7 +88,6 @@ type Hub struct {
 	limit    *rate.Limiter
 	topics   map[monitor.Topic]*topic
 	detach   []func()
-	check    chan struct{}
 
 	mu      sync.Mutex
 	closed  bool
@@ -104,7 +103,7 @@ func New(cfg Config) (*Hub, error) {
 		return nil, err
 	}
 	h := &Hub{cfg: cfg, limit: rate.NewLimiter(rate.Limit(cfg.UpgradeRate), int(cfg.UpgradeRate)+1), topics: map[monitor.Topic]*topic{},
-		check: make(chan struct{}, 1), sockets: map[*socket]struct{}{}, count: map[uuid.UUID]int{}}
+		sockets: map[*socket]struct{}{}, count: map[uuid.UUID]int{}}
 	h.upgrader = websocket.Upgrader{
 		HandshakeTimeout: 5 * time.Second, ReadBufferSize: 1024, WriteBufferSize: 1024, WriteBufferPool: &sync.Pool{},
 		CheckOrigin: h.originAllowed, EnableCompression: true,

@@ -54,14 +54,6 @@ func (h *Hub) beat() {
 	}
 }
 
-// CheckNow checks all sockets soon: somebody signed out, or rights were changed.
-func (h *Hub) CheckNow() {
-	select {
-	case h.check <- struct{}{}:
-	default:
-	}
-}
-
 // checks looks at rights and sessions every CheckEvery, and at once when the access version moves.
 func (h *Hub) checks(ctx context.Context) {
 	tick := time.NewTicker(h.cfg.CheckEvery / 4)
@@ -71,11 +63,10 @@ func (h *Hub) checks(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-h.check:
 		case <-tick.C:
-			if v := h.cfg.Rights.Version(); v == version && h.cfg.Now().Sub(checked) < h.cfg.CheckEvery {
-				continue
-			}
+		}
+		if v := h.cfg.Rights.Version(); v == version && h.cfg.Now().Sub(checked) < h.cfg.CheckEvery {
+			continue
 		}
 		version, checked = h.cfg.Rights.Version(), h.cfg.Now()
 		look, cancel := context.WithTimeout(ctx, h.cfg.CheckEvery)
