@@ -9,6 +9,13 @@ const (
 	EventAttemptReleased       = "AttemptReleased" // an attempt ended after its task had moved on
 )
 
+// Types of task events that tell of an attempt between its start and its end.
+const (
+	EventAttemptAccepted = "AttemptAccepted" // the provider has the job
+	EventAttemptUnknown  = "AttemptUnknown"  // nobody knows whether the provider has it
+	EventAttemptLost     = "AttemptLost"     // silent past its deadline; it still holds its slot
+)
+
 // Error codes that the platform itself gives to tasks.
 const (
 	ErrorDeadline = "DEADLINE" // deadline_at passed in the queue

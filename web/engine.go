@@ -37,7 +37,7 @@ func newEngine(cfg Config, table []Route, handlers map[string]gin.HandlerFunc) (
 	}
 	g.HandleMethodNotAllowed = true
 	g.ContextWithFallback = true
-	g.RedirectTrailingSlash = false // another spelling of a path is another path (D51)
+	g.RedirectTrailingSlash = false // another spelling of a path is another path
 	g.RedirectFixedPath = false
 	g.UseRawPath = true // pool keys may hold what a path must escape
 	g.Use(e.recover, e.trace, e.headers, e.reader, e.fail, e.limitBody, e.refuseCrossSite, cfg.Session, e.identify, e.authorise, e.shell)

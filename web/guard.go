@@ -46,7 +46,7 @@ func (e *engine) identify(c *gin.Context) {
 }
 
 // authorise decides on the route that matched, never on the address as it was written, and denies where
-// none matched (D51).
+// none matched.
 func (e *engine) authorise(c *gin.Context) {
 	route, ok := e.route(c)
 	if !ok {

@@ -86,7 +86,7 @@ func (e *engine) trace(c *gin.Context) {
 	finished = true
 }
 
-// peerOf is the address of the connection. Headers that claim another are not believed (D68).
+// peerOf is the address of the connection. Headers that claim another are not believed.
 func peerOf(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

@@ -96,7 +96,7 @@ func (v *view) lane(m *policy.Model, s policy.TenantSettings) (*policy.Lane, err
 
 // entitled checks that the plan has the model, that the model is offered, and that a task of this
 // size can ever start; it returns the pool group in which it will wait. A task that fits nowhere is
-// refused for good instead of waiting for ever (trap D30).
+// refused for good instead of waiting for ever.
 func (v *view) entitled(who Principal, m *policy.Model, lane *policy.Lane, s policy.TenantSettings, est estimate.Estimate, now time.Time) (string, error) {
 	plan, _ := v.doc.Plan(who.PlanCode)
 	if plan != nil && len(plan.Models) > 0 && !slices.Contains(plan.Models, m.Code) {

@@ -37,6 +37,12 @@ type TenantEntry struct {
 	QueuedMilli  int64
 }
 
+// TenantCard is one tenant as its own page shows it.
+type TenantCard struct {
+	TenantEntry
+	LaneWeights int64 // sum of the weights of the active tenants of its home lane, as in force
+}
+
 // TaskQuery asks for one page of tasks, the newest first.
 type TaskQuery struct {
 	State  control.TaskState // "" for all

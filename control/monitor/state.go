@@ -20,7 +20,7 @@ type State struct {
 	Lanes     []LaneRow // in the policy's order, lanes that are no longer in it last
 	Accounts  []AccountRow
 	Pools     []PoolRow
-	Tenants   []TenantRow // at most MaxTenantRows, the highest entitlement first
+	Tenants   []TenantRow // at most MaxTenantRows, by weight and then by code
 	TenantSum TenantSum
 	Queue     []QueueRow
 	Health    []HealthRow
@@ -148,7 +148,7 @@ func busiest(uses []TenantUse) (rows []TenantRow, withWork int64) {
 	return working[:min(len(working), MaxTenantRows)], int64(len(working))
 }
 
-// foldTenants sets the tenant rows, ordered so that they do not dance: lane, weight, code.
+// foldTenants sets the tenant rows, ordered so that they do not dance: weight, code.
 func (s *State) foldTenants(rows []TenantRow, withWork int64, faces []TenantFace, shares map[uuid.UUID]tenantShare, window time.Duration, at time.Time) {
 	known := make(map[uuid.UUID]TenantFace, len(faces))
 	for _, f := range faces {

@@ -25,7 +25,7 @@ type Config struct {
 	Source Source
 	Wake   <-chan string // hints that the version may have moved; may be nil
 	Log    *slog.Logger
-	Poll   time.Duration // between looks at the version; default 1 s, at most 2 s (D52)
+	Poll   time.Duration // between looks at the version; default 1 s, at most 2 s
 	Stale  time.Duration // decisions stop when the version could not be confirmed for so long; default 5 s
 	Now    func() time.Time
 }

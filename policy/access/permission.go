@@ -1,6 +1,6 @@
 package access
 
-// Permission is the name of something that may be done. Names match whole: there are no wildcards (D50).
+// Permission is the name of something that may be done. Names match whole: there are no wildcards.
 type Permission string
 
 // The permissions.

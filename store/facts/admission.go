@@ -117,7 +117,7 @@ func (e *noRuntime) Error() string {
 	return fmt.Sprintf("%d tenants have no counters yet", len(e.tenants))
 }
 
-// plausible guards the counters against amounts that the gate should never have let through (trap D06).
+// plausible guards the counters against amounts that the gate should never have let through.
 func plausible(n *admit.NewTask) error {
 	if n.FairnessMilli < control.Milli || n.SlotUnits < 1 || n.CostMicro < 0 || n.PriceMicro < 0 || !(n.MeanSeconds > 0) || !(n.P95Seconds > 0) {
 		return fmt.Errorf("task %s: fairness %d milli, %d slots, cost %d, price %d, %g s, p95 %g s: not amounts of a task",

@@ -10,8 +10,8 @@ import (
 )
 
 // Listener hears the database's notifications on one connection of its own and hands them on. They
-// are hints: each subscriber gets the latest payload when it is ready, payloads in between may be
-// skipped, and after every (re)connection everyone gets "" and should look for itself.
+// are hints: each subscriber gets one when it is ready, those that come while one is pending are
+// dropped, and after every (re)connection everyone gets "" and should look for itself.
 type Listener struct {
 	url      string
 	channels []string

@@ -19,7 +19,7 @@ var ErrNewerSchema = errors.New("the database is newer than this program")
 
 // Migrate brings the database at url to the newest schema that this program knows. Each migration and its
 // version row are one transaction, so that a cut at any moment leaves either both or neither and a plain
-// second call goes on (D44). A session lock lets one of several processes work while the others wait.
+// second call goes on. A session lock lets one of several processes work while the others wait.
 func Migrate(ctx context.Context, url string) (from, to int64, err error) {
 	return migrate(ctx, url, func(p *goose.Provider, _, target int64) error {
 		_, err := p.UpTo(ctx, target)

@@ -17,7 +17,7 @@ type Client struct {
 
 // Open prepares a client for the Redis at url (redis://, rediss://, unix://). It does not connect: Redis
 // may come later, and may go. Commands are never sent twice by themselves: a lost answer does not tell
-// whether a script has run (D34).
+// whether a script has run.
 func Open(url string) (*Client, error) {
 	options, err := redis.ParseURL(url)
 	if err != nil {

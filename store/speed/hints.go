@@ -69,7 +69,7 @@ func (h *Hints) publish(ctx context.Context) {
 }
 
 // listen subscribes again and again. A silent connection is probed, so that a Redis that vanished
-// without a word is noticed within a few seconds (D67).
+// without a word is noticed within a few seconds.
 func (h *Hints) listen(ctx context.Context) {
 	pause, told := 100*time.Millisecond, false
 	for ctx.Err() == nil {

@@ -99,7 +99,7 @@ func bounded(c *gin.Context) (context.Context, context.CancelFunc) {
 }
 
 // actorOf names the token, and the user on whose behalf it acts, for histories and logs. The address is
-// the peer's as the engine saw it (trap D68).
+// the peer's as the engine saw it.
 func actorOf(c *gin.Context, who admit.Principal, user string) control.Actor {
 	actor := access.ActorOf(c.Request.Context())
 	actor.ID, actor.Name = who.TokenID, "token:"+who.TokenName

@@ -26,8 +26,8 @@ type Tasks interface {
 }
 
 // Canceler ends a queued task or records that somebody wishes a running one ended. It returns the
-// state afterwards and whether this call changed anything; control.CodeNotFound when the task is not
-// the tenant's, control.CodeIllegalMove when it has ended otherwise.
+// state afterwards and whether a cancel is asked for and not yet decided; control.CodeNotFound when the
+// task is not the tenant's.
 type Canceler interface {
 	Cancel(ctx context.Context, tenant, task uuid.UUID, actor control.Actor) (control.TaskState, bool, error)
 }

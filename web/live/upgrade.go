@@ -21,12 +21,12 @@ func (h *Hub) Handle(c *gin.Context) {
 		c.AbortWithStatus(http.StatusUnauthorized)
 		return
 	}
-	// Told before the upgrade and before any other answer: a foreign page learns nothing else (D53).
+	// Told before the upgrade and before any other answer: a foreign page learns nothing else.
 	if !h.originAllowed(c.Request) {
 		c.AbortWithStatus(http.StatusForbidden)
 		return
 	}
-	// After a restart everybody comes back at once: some are sent away for a moment (D66).
+	// After a restart everybody comes back at once: some are sent away for a moment.
 	if !h.limit.AllowN(h.cfg.Now(), 1) || !h.reserve(who) {
 		c.Header("Retry-After", "2")
 		c.AbortWithStatus(http.StatusServiceUnavailable)

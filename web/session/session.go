@@ -132,7 +132,7 @@ func Hash(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// begin opens a new session for the operator, whatever id the browser came with (D55), and returns its token.
+// begin opens a new session for the operator, whatever id the browser came with, and returns its token.
 func (s *Sessions) begin(ctx context.Context, op access.Account) (string, time.Time, error) {
 	ctx, err := s.scs.Load(ctx, "") // the session of the request, if there is one
 	if err != nil {
