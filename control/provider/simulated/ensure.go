@@ -41,10 +41,11 @@ type Instance struct {
 const (
 	startBound  = 10 * time.Second
 	healthBound = time.Second
+	stopBound   = 2 * time.Second // for a server that neither answers nor lets go of its journal
 )
 
 // Ensure finds the server of l.Dir, or starts one as a process of its own that this one's end does not
-// end. One that runs with another config is replaced; its jobs go on.
+// end. One that runs with another config, or hangs, is replaced; its jobs go on.
 func Ensure(ctx context.Context, l Launch) (*Instance, error) {
 	dir, err := filepath.Abs(l.Dir)
 	if err != nil {
@@ -60,8 +61,8 @@ func Ensure(ctx context.Context, l Launch) (*Instance, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, fmt.Errorf("simulated provider: %w", err)
 	}
-	if c, err := readControl(dir); err == nil && healthy(ctx, c) {
-		if c.Digest == cfg.digest() {
+	if c, err := readControl(dir); err == nil {
+		if answers(ctx, c, dir) && c.Digest == cfg.digest() {
 			return &Instance{URL: c.URL, Config: cfg}, nil
 		}
 		if err := Stop(ctx, dir); err != nil {
@@ -92,12 +93,21 @@ func Stop(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	for n := 0; !healthy(ctx, c); n++ { // the pid may be anybody's by now
+	patience := 100 // of 20 ms, before it is killed
+	bound, cancel := context.WithTimeout(ctx, stopBound)
+	defer cancel()
+	for !healthy(bound, c) {
 		if released(dir) {
 			return nil
 		}
-		if n == 2 { // it holds its journal, and has been asked three times
+		if holds(c.PID, dir) { // it hangs
+			patience = 25
+			break
+		}
+		select { // a process that was killed holds its files for a moment longer
+		case <-bound.Done(): // the pid is somebody else's by now, and the journal is held all the same
 			return fmt.Errorf("simulated provider: process %d does not answer", c.PID)
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 	if err := syscall.Kill(c.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -107,7 +117,7 @@ func Stop(ctx context.Context, dir string) error {
 		if released(dir) && gone(c.PID) {
 			return nil
 		}
-		if n == 100 {
+		if n == patience {
 			_ = syscall.Kill(c.PID, syscall.SIGKILL)
 		}
 		select {
@@ -275,6 +285,42 @@ func healthy(ctx context.Context, c beacon) bool {
 	}
 	err = json.NewDecoder(io.LimitReader(resp.Body, 4096)).Decode(&body)
 	return err == nil && c.ID != "" && body.ID == c.ID
+}
+
+// answers asks a server that lives up to three times: on a busy machine it may be slow.
+func answers(ctx context.Context, c beacon, dir string) bool {
+	for range 3 {
+		if healthy(ctx, c) {
+			return true
+		}
+		if released(dir) {
+			return false
+		}
+	}
+	return false
+}
+
+// holds reports whether that process has the journal of dir open, which is to say that it is its server;
+// false also where the system does not tell.
+func holds(pid int, dir string) bool {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return false
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		abs = real
+	}
+	fds := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, err := os.ReadDir(fds)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		if to, err := os.Readlink(filepath.Join(fds, e.Name())); err == nil && to == JournalPath(abs) {
+			return true
+		}
+	}
+	return false
 }
 
 // gone reports whether a process has ended; one that only waits to be reaped has.

@@ -108,6 +108,51 @@ func TestEnsureFindsWhatRunsAndStartsWhatDoesNot(t *testing.T) {
 	}
 }
 
+// A busy machine makes it slow: it is found all the same. One that hangs for good is replaced, and stopped.
+func TestAServerThatHangs(t *testing.T) {
+	t.Parallel()
+	dir := shortDir(t)
+	l := launch(t, dir, steady())
+	if _, err := simulated.Ensure(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	child := pid(t, dir)
+	pause := func() {
+		t.Helper()
+		stopped := pid(t, dir)
+		if err := syscall.Kill(stopped, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		for { // the signal takes effect a moment later
+			stat, err := os.ReadFile("/proc/" + strconv.Itoa(stopped) + "/stat")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(stat), ") T ") {
+				return
+			}
+		}
+	}
+	pause()
+	wake := time.AfterFunc(1200*time.Millisecond, func() { _ = syscall.Kill(child, syscall.SIGCONT) })
+	if slow, err := simulated.Ensure(t.Context(), l); err != nil || slow.Started || pid(t, dir) != child {
+		t.Errorf("slow: %+v %v", slow, err)
+	}
+	wake.Stop()
+	pause()
+	if again, err := simulated.Ensure(t.Context(), l); err != nil || !again.Started || pid(t, dir) == child {
+		t.Errorf("hanging: %+v %v", again, err)
+	}
+	pause()
+	began := time.Now()
+	if err := simulated.Stop(t.Context(), dir); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 2500*time.Millisecond {
+		t.Errorf("stopping took %v", took)
+	}
+}
+
 func TestEnsureSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
