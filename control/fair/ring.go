@@ -146,14 +146,12 @@ func (r *Ring) CatchUp(m *Member, limit int64) {
 		return
 	}
 	m.last = t
-	q := r.Quantum(m)
-	if q == 0 || m.deficit >= limit || n > (limit-m.deficit)/q {
-		if q > 0 {
-			m.deficit = limit
-		}
-		return
+	switch q := r.Quantum(m); {
+	case m.deficit >= limit || q > 0 && n > (limit-m.deficit)/q:
+		m.deficit = limit
+	default:
+		m.deficit += n * q
 	}
-	m.deficit += n * q
 }
 
 // Idle lets the rounds that have passed go by without credit: the member wanted nothing.

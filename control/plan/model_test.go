@@ -232,6 +232,18 @@ func (p *pair) change(t *rapid.T) {
 	p.n.publish()
 }
 
+// describe says what the model and the planner know of a task.
+func (p *pair) describe(id uuid.UUID) string {
+	k := p.n.tasks[id]
+	if k == nil {
+		return fmt.Sprint(id, " is unknown")
+	}
+	held := p.planner.Why(plan.Waiting{TaskID: id, TenantID: k.TenantID, UserID: k.UserID, Lane: k.Lane, EligibleAt: k.EligibleAt,
+		Need: control.Need{Route: k.Route, Model: k.Model, Kind: k.Kind, SlotUnits: k.SlotUnits}})
+	return fmt.Sprintf("%v in %s, band %d, route %s, user %d, %d units, since %v, hidden %t; the planner says %s",
+		id, k.Lane, k.Band, k.Route, k.UserID[15], k.SlotUnits, k.QueuedSince.Sub(second(p.now)), k.hidden, held.Gate)
+}
+
 // cycleBoth plans with both, compares, and answers both alike.
 func (p *pair) cycleBoth(t *rapid.T) {
 	batch := rapid.SampledFrom([]int{1, 2, 3, 1000}).Draw(t, "batch")
@@ -249,6 +261,7 @@ func (p *pair) cycleBoth(t *rapid.T) {
 			b = want[i]
 		}
 		if a.TaskID != b.TaskID || a.Pool != b.Pool || a.Account != b.Account {
+			t.Log(p.describe(a.TaskID), p.describe(b.TaskID))
 			t.Fatalf("start %d of %d (model: %d): planner %v, model %v", i, len(got.Starts), len(want), a, b)
 		}
 	}
@@ -273,6 +286,17 @@ func (p *pair) cycleBoth(t *rapid.T) {
 	}
 	p.planner.Settle()
 	p.n.settle()
+	for _, m := range p.n.parties {
+		l := p.n.lane(m.lane)
+		if lane, tenant := p.planner.Deficits(m.lane, m.tenant); lane != l.deficit || tenant != m.deficit {
+			t.Fatalf("deficits of %s and of tenant %d in it are %d and %d, want %d and %d", m.lane, m.tenant[15], lane, tenant, l.deficit, m.deficit)
+		}
+	}
+	for _, l := range p.n.lanes {
+		if busy := p.planner.Busy(l.Code); busy != l.busy {
+			t.Fatalf("lane %s is busy: %t, want %t", l.Code, busy, l.busy)
+		}
+	}
 	for _, s := range done {
 		p.queue.Remove(s.TaskID, s.TaskVersion)
 		p.tasks = slices.DeleteFunc(p.tasks, func(id uuid.UUID) bool { return id == s.TaskID })

@@ -38,7 +38,7 @@ func (p *Planner) Publish(policy *Policy) {
 	}
 	for id, u := range p.users {
 		p.park(u)
-		if t := p.tenants[id.Tenant]; t == nil || t.rule == nil || !t.rule.capped {
+		if r := policy.tenants[id.Tenant]; r == nil || !r.capped {
 			p.forgetUser(u)
 		}
 	}

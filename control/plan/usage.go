@@ -131,13 +131,13 @@ func (p *Planner) park(u *user) {
 
 // full lists the kinds of which the user may not start another task.
 func (p *Planner) full(u *user) []control.Kind {
-	t := p.tenants[u.id.Tenant]
-	if t == nil || t.rule == nil || !t.rule.capped {
+	r := p.policy.tenants[u.id.Tenant]
+	if r == nil || !r.capped {
 		return nil
 	}
 	var kinds []control.Kind
 	for _, k := range [...]control.Kind{control.KindImage, control.KindVideo} {
-		if u.full(t.rule, k) {
+		if u.full(r, k) {
 			kinds = append(kinds, k)
 		}
 	}
