@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"fairlane/control"
 )
 
 // collector turns many single writes into few: what comes within linger of the first, at most max,
@@ -13,7 +15,8 @@ type collector[T any] struct {
 	name    string
 	max     int
 	linger  time.Duration
-	patient time.Duration // how long a flush is tried again before it is given up
+	patient time.Duration // how long a flush that fails is tried again before it is given up
+	loyal   time.Duration // how long it is tried again while the store is away
 	in      chan T
 	flush   func(ctx context.Context, batch []T) error
 	spoiled func(ctx context.Context, item T, err error) // an item that the store cannot take, alone
@@ -22,7 +25,7 @@ type collector[T any] struct {
 
 func newCollector[T any](name string, linger time.Duration, log *slog.Logger, flush func(context.Context, []T) error) *collector[T] {
 	const most = 200
-	return &collector[T]{name: name, max: most, linger: linger, patient: time.Minute, in: make(chan T, 4*most), flush: flush, log: log,
+	return &collector[T]{name: name, max: most, linger: linger, patient: time.Minute, loyal: time.Hour, in: make(chan T, 4*most), flush: flush, log: log,
 		spoiled: func(context.Context, T, error) {}}
 }
 
@@ -87,22 +90,34 @@ func (c *collector[T]) drain(batch []T) []T {
 	return batch
 }
 
-// write flushes a batch. Where the store is away it tries again with growing pauses; where it refuses
-// the data the batch is halved until the one item that spoils it stands alone. What is given up is
-// found again by checks and sweeps: nothing here is the only copy of anything.
+// tryBound ends one try of a flush: a connection may hang without an end.
+const tryBound = 20 * time.Second
+
+// write flushes a batch. Where the store is away it tries again with growing pauses, for as long as
+// there is any hope: the batch may hold the only word of a job's id. Where the store refuses the data
+// the batch is halved until the one item that spoils it stands alone. What is given up is found again
+// by checks and sweeps, where the provider can be asked.
 func (c *collector[T]) write(hard context.Context, batch []T) {
-	live, cancel := context.WithTimeout(hard, c.patient)
-	defer cancel()
+	loyal, end := context.WithTimeout(hard, c.loyal)
+	defer end()
+	live, cancel := context.WithTimeout(loyal, c.patient)
+	defer func() { cancel() }()
 	pause := 50 * time.Millisecond
 	for {
-		err := c.flush(live, batch)
+		try, done := context.WithTimeout(loyal, tryBound)
+		err := c.flush(try, batch)
+		done()
 		if err == nil {
 			return
+		}
+		if control.CodeOf(err) == control.CodeUnavailable {
+			cancel()
+			live, cancel = context.WithTimeout(loyal, c.patient) // patience is for other errors
 		}
 		if refusesData(err) {
 			if len(batch) == 1 {
 				c.log.Error("write refused", "kind", c.name, "error", err)
-				c.spoiled(live, batch[0], err)
+				c.spoiled(loyal, batch[0], err)
 				return
 			}
 			c.write(hard, batch[:len(batch)/2])

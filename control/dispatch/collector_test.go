@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"fairlane/control"
 )
 
 var errAway = errors.New("away")
@@ -130,6 +132,56 @@ func TestCollectorWaitsForAStoreThatIsAway(t *testing.T) {
 		}
 		stop()
 		<-done
+	})
+}
+
+// An accepted job's id must outlive a long absence of the store; any other error is given up in time.
+func TestCollectorOutlivesALongAbsence(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err  error
+		kept bool
+	}{
+		"away":  {control.Errorf(control.CodeUnavailable, "away"), true},
+		"other": {errAway, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				back := time.Now().Add(10 * time.Minute)
+				s := &sink{refuse: func([]int) error {
+					if time.Now().Before(back) {
+						return c.err
+					}
+					return nil
+				}}
+				collect(s).write(t.Context(), []int{1})
+				if kept := len(s.all()) == 1; kept != c.kept {
+					t.Errorf("kept %v", kept)
+				}
+			})
+		})
+	}
+}
+
+// Each try has an end of its own.
+func TestCollectorLeavesAHangingConnection(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &sink{}
+		c := collect(s)
+		tries := 0
+		c.flush = func(ctx context.Context, batch []int) error {
+			if tries++; tries == 1 {
+				<-ctx.Done()
+				return control.Errorf(control.CodeUnavailable, "hung")
+			}
+			return s.flush(ctx, batch)
+		}
+		c.write(t.Context(), []int{1})
+		if len(s.all()) != 1 {
+			t.Error("not written")
+		}
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -20,7 +21,7 @@ func away(err error) error {
 	var connect *pgconn.ConnectError
 	var network net.Error
 	var pg *pgconn.PgError
-	gone := errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err)
+	gone := errors.As(err, &connect) || errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || pgconn.SafeToRetry(err)
 	if errors.As(err, &pg) {
 		switch pg.Code {
 		case "57P01", "57P02", "57P03", "53300", "55P03", "57014", "40001", "40P01": // shutdown, too many connections, lock and statement time-outs, gave up on conflicts
