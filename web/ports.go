@@ -26,7 +26,7 @@ type Mode struct {
 	Since time.Time
 }
 
-// Conditions tells the condition of the platform. It is asked on every page and every two seconds by every
+// Conditions tells the condition of the platform. It is asked on every page and every second by every
 // open one, so it answers from memory.
 type Conditions interface {
 	Condition(ctx context.Context) (Condition, error)

@@ -73,6 +73,8 @@ func (e *engine) trace(c *gin.Context) {
 			level = slog.LevelWarn
 		case status >= http.StatusInternalServerError:
 			level = slog.LevelError
+		case status == http.StatusNoContent && c.FullPath() == "/banners": // every open page asks every second
+			level = slog.LevelDebug
 		}
 		took := e.cfg.Now().Sub(began)
 		if e.cfg.Served != nil {

@@ -77,10 +77,15 @@ func tenantFacts(ctx context.Context, settings policy.TenantSettings, card monit
 		{Label: views.T(ctx, "tenant.plan"), Value: card.Plan},
 		{Label: views.T(ctx, "tenant.status"), Value: views.Word(ctx, "status", card.Status)},
 		{Label: views.T(ctx, "tenant.lane"), Value: settings.Lane, Href: "/lanes/" + settings.Lane},
-		{Label: views.T(ctx, "tenant.running"), Value: views.N(ctx, "count.tasks", card.Running) + ", " + views.N(ctx, "count.slot_units", card.RunningUnits)},
-		{Label: views.T(ctx, "tenant.queued"), Value: views.N(ctx, "count.tasks", card.QueuedTasks) + ", " + views.T(ctx, "count.fairness_units", "Units", views.Milli(card.QueuedMilli))},
+		{Label: views.T(ctx, "tenant.running"), Value: tasksAnd(ctx, card.Running, "count.slot_units", card.RunningUnits)},
+		{Label: views.T(ctx, "tenant.queued"), Value: tasksAnd(ctx, card.QueuedTasks, "count.fairness_units", (card.QueuedMilli+500)/1000)},
 		{Label: views.T(ctx, "tenant.tasks"), Value: views.T(ctx, "tenant.tasks_link"), Href: "/tasks?tenant=" + card.Code},
 	}
+}
+
+// tasksAnd writes a number of tasks and what they come to.
+func tasksAnd(ctx context.Context, tasks int64, key views.Key, units int64) string {
+	return views.T(ctx, "count.pair", "First", views.N(ctx, "count.tasks", tasks), "Second", views.N(ctx, key, units))
 }
 
 // tenantNumber and ownNumber read a setting by its name in the document.

@@ -35,6 +35,7 @@ func testReasonIsNeededAndSurvives(t *testing.T, p *product, lang string) {
 		t.Errorf("the reason is described by %q", described)
 	}
 	b.picture("E01-" + lang)
+	b.accessible()
 	if p.head() != before || row[int64](p, `SELECT count(*) FROM audit_event WHERE action = 'policy.publish'`) != records {
 		t.Fatal("a publish without a reason changed something")
 	}
@@ -116,6 +117,7 @@ func TestE04_SecondOfTwoOperatorsLosesNothing(t *testing.T) {
 		t.Errorf("base, theirs, mine: %v", sides)
 	}
 	second.picture("E04-conflict")
+	second.accessible()
 	if w := row[int64](p, `SELECT weight FROM tenant_scheduling_policy s JOIN tenant t USING (tenant_id) WHERE t.code = 'northlight-studios'`); w != 20 {
 		t.Fatalf("the weight is %d after the conflict", w)
 	}
