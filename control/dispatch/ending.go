@@ -21,6 +21,7 @@ type Ending struct {
 	Ref
 	State         control.AttemptState // SUCCEEDED, FAILED, CANCELED, REJECTED or ABANDONED
 	Retry         bool                 // the task may go back to the queue, if tries are left and nobody asked to cancel
+	Uncounted     bool                 // with Retry: the job is not at fault and was not begun; the try does not count while the task has made fewer than MaxTries
 	RetryAfter    time.Duration        // not eligible before; counted from the database's now
 	ErrorClass    string               // one of a short list: TIMEOUT, RATE_LIMITED, REFUSED, INTERNAL, …
 	ErrorCode     string
@@ -30,6 +31,10 @@ type Ending struct {
 	ActualCost    int64           // micro-units of currency; -1: not known, the estimate stands
 	Result        json.RawMessage // output asset, for SUCCEEDED
 }
+
+// MaxTries bounds the attempts of a task, those that do not count included. With the waits between them
+// a provider may be away for more than an hour before a task fails over it.
+const MaxTries = 20
 
 // Ended is what came of one Ending, in the order of the request.
 type Ended struct {

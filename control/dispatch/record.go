@@ -22,7 +22,7 @@ func (s *Service) record(ctx context.Context, o Order, a provider.Answer) {
 		s.moves.add(ctx, Move{Ref: o.Ref, To: control.AttemptAccepted, JobID: a.JobID, Raw: a.Raw, Next: s.pace.first(s.Rand()), Lease: s.Lease})
 	case provider.SurelyNot:
 		s.endings.add(ctx, Ending{
-			Ref: o.Ref, State: control.AttemptRejected, Retry: a.Retry, RetryAfter: s.pace.retry(o.AttemptNo, a.RetryAfter, s.Rand()),
+			Ref: o.Ref, State: control.AttemptRejected, Retry: a.Retry, Uncounted: true, RetryAfter: s.pace.retry(o.AttemptNo, a.RetryAfter, s.Rand()),
 			ErrorClass: string(a.Class), ErrorCode: code(a.Code, a.Class), ErrorMessage: provider.Clean(a.Message, 500), RawAnswer: a.Raw,
 		})
 	case provider.Unknown:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -422,6 +423,33 @@ func TestNobodySpeaksToTheProvider(t *testing.T) {
 	if class := w.text(`SELECT error_class FROM task_attempt`); class != string(provider.ClassConfig) {
 		t.Errorf("class %s", class)
 	}
+	w.clean()
+}
+
+// A provider that cannot be reached for a while costs no task its tries.
+func TestAnOutageUsesUpNoTries(t *testing.T) {
+	t.Parallel()
+	s := usual()
+	var away atomic.Bool
+	away.Store(true)
+	made := script(&s)
+	made.submit = func(context.Context, provider.Submission) (provider.Answer, bool) {
+		return provider.Answer{Outcome: provider.SurelyNot, Class: provider.ClassUnreachable, Retry: true}, away.Load()
+	}
+	w := newWorld(t, s)
+	w.queue(1, 2)
+	w.eventually("tried more often than it may", func() bool {
+		w.claim(time.Hour)
+		w.exec(`UPDATE generation_task SET next_eligible_at = clock_timestamp() WHERE state = 'QUEUED'`)
+		return w.number(`SELECT attempts_made FROM generation_task`) >= 4
+	})
+	away.Store(false)
+	w.eventually("done", func() bool {
+		w.claim(time.Hour)
+		w.exec(`UPDATE generation_task SET next_eligible_at = clock_timestamp() WHERE state = 'QUEUED'`)
+		return w.number(`SELECT count(*) FROM generation_task WHERE state = 'SUCCEEDED'`) == 1
+	})
+	w.once()
 	w.clean()
 }
 

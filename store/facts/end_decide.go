@@ -39,6 +39,7 @@ type endedTask struct {
 	moves          int64
 	state          control.TaskState
 	retryAfter     time.Duration
+	more           int64 // tries that the task may make beyond its limit: one that did not count
 	cost           int64
 	result         string
 	code, message  string
@@ -89,7 +90,7 @@ func taskPath(t *taskRow, attempt uuid.UUID, e *dispatch.Ending) []control.TaskS
 		return []control.TaskState{control.TaskProviderSucceeded, control.TaskSucceeded}
 	case e.State == control.AttemptCanceled, t.cancelAsked:
 		return []control.TaskState{control.TaskCanceled}
-	case e.Retry && t.made < t.max && !t.overdue:
+	case e.Retry && !t.overdue && (t.made < t.max || e.Uncounted && t.max < dispatch.MaxTries):
 		return []control.TaskState{control.TaskQueued}
 	}
 	return []control.TaskState{control.TaskFailed}
@@ -130,6 +131,10 @@ func (d *endDecision) moveTask(t *taskRow, a *attemptRow, e *dispatch.Ending, pa
 		row.result = storableJSON(e.Result)
 	case control.TaskQueued:
 		row.retryAfter = min(max(0, e.RetryAfter), maxRetryAfter)
+		if e.Uncounted && t.max < dispatch.MaxTries {
+			t.max++
+			row.more = 1
+		}
 		d.ledger.queued(t, 1)
 		d.journal.queueEvent(control.EventTaskRequeued, t, t.version)
 	case control.TaskFailed:

@@ -21,15 +21,15 @@ func (d *endDecision) queueTasks(b *pgx.Batch) {
 		return
 	}
 	ids, versions, moves, states := make([]uuid.UUID, n), make([]int64, n), make([]int64, n), make([]string, n)
-	terminal, delays, costs := make([]bool, n), make([]int64, n), make([]int64, n)
+	terminal, delays, costs, more := make([]bool, n), make([]int64, n), make([]int64, n), make([]int64, n)
 	results, failed, codes, messages := make([]string, n), make([]bool, n), make([]string, n), make([]string, n)
 	for i := range d.tasks {
 		t := &d.tasks[i]
 		ids[i], versions[i], moves[i], states[i] = t.id, t.version, t.moves, string(t.state)
-		terminal[i], delays[i], costs[i] = t.state.Terminal(), t.retryAfter.Microseconds(), t.cost
+		terminal[i], delays[i], costs[i], more[i] = t.state.Terminal(), t.retryAfter.Microseconds(), t.cost, t.more
 		results[i], failed[i], codes[i], messages[i] = t.result, t.endedWithError, t.code, t.message
 	}
-	b.Queue(endTaskSQL, ids, versions, moves, states, terminal, delays, costs, results, failed, codes, messages).
+	b.Queue(endTaskSQL, ids, versions, moves, states, terminal, delays, costs, results, failed, codes, messages, more).
 		Exec(mustAffect(n, "tasks moved"))
 }
 
@@ -55,13 +55,14 @@ const (
 		SET state = k.state, version = t.version + k.moves,
 		    finished_at = CASE WHEN k.terminal THEN clock_timestamp() END,
 		    next_eligible_at = CASE WHEN k.state = 'QUEUED' THEN clock_timestamp() + k.delay * interval '1 microsecond' ELSE t.next_eligible_at END,
+		    max_attempts = t.max_attempts + k.more,
 		    current_attempt_id = CASE WHEN k.state <> 'QUEUED' THEN t.current_attempt_id END,
 		    actual_cost_units = CASE WHEN k.cost >= 0 THEN coalesce(t.actual_cost_units, 0) + k.cost ELSE t.actual_cost_units END,
 		    result = CASE WHEN k.result <> '' THEN k.result::jsonb ELSE t.result END,
 		    error_code = CASE WHEN k.failed THEN k.code END, error_message = CASE WHEN k.failed THEN k.message END,
 		    updated_at = clock_timestamp()
 		FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::bool[], $6::bigint[], $7::bigint[], $8::text[],
-		     $9::bool[], $10::text[], $11::text[]) k(task_id, version, moves, state, terminal, delay, cost, result, failed, code, message)
+		     $9::bool[], $10::text[], $11::text[], $12::int[]) k(task_id, version, moves, state, terminal, delay, cost, result, failed, code, message, more)
 		WHERE t.task_id = k.task_id AND t.version = k.version`
 
 	endAttemptSQL = `
