@@ -36,6 +36,7 @@ func (d *demoRun) traffic(ctx context.Context, a *app) error {
 	sender := &sender{base: a.settings.PublicURL, client: client, tokens: d.tokens, platform: d.platform, room: make(chan struct{}, cancelsWaiting)}
 	requests := make(chan demo.Request, trafficQueue)
 	var workers sync.WaitGroup
+	defer sender.cancels.Wait() // last: the workers add to it
 	defer workers.Wait()
 	defer close(requests)
 	for range trafficWorkers {
@@ -47,7 +48,6 @@ func (d *demoRun) traffic(ctx context.Context, a *app) error {
 			}
 		})
 	}
-	defer sender.cancels.Wait()
 	began := time.Now()
 	kept := began
 	timer := time.NewTimer(0)
