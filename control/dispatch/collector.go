@@ -100,8 +100,8 @@ const tryBound = 20 * time.Second
 func (c *collector[T]) write(hard context.Context, batch []T) {
 	loyal, end := context.WithTimeout(hard, c.loyal)
 	defer end()
-	live, cancel := context.WithTimeout(loyal, c.patient)
-	defer func() { cancel() }()
+	patience := time.NewTimer(c.patient)
+	defer patience.Stop()
 	pause := 50 * time.Millisecond
 	for {
 		try, done := context.WithTimeout(loyal, tryBound)
@@ -111,8 +111,7 @@ func (c *collector[T]) write(hard context.Context, batch []T) {
 			return
 		}
 		if control.CodeOf(err) == control.CodeUnavailable {
-			cancel()
-			live, cancel = context.WithTimeout(loyal, c.patient) // patience is for other errors
+			patience.Reset(c.patient) // it is for other errors
 		}
 		if refusesData(err) {
 			if len(batch) == 1 {
@@ -125,7 +124,10 @@ func (c *collector[T]) write(hard context.Context, batch []T) {
 			return
 		}
 		select {
-		case <-live.Done():
+		case <-patience.C:
+			c.log.Error("writes given up", "kind", c.name, "count", len(batch), "error", err)
+			return
+		case <-loyal.Done():
 			c.log.Error("writes given up", "kind", c.name, "count", len(batch), "error", err)
 			return
 		case <-time.After(pause):

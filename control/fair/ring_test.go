@@ -14,11 +14,11 @@ import (
 
 // walker is a ring that walks every round, turn by turn.
 type walker struct {
-	base, burst, w, round int64
-	at                    int // member whose turn was last; -1: none yet
-	open                  bool
-	deficit, missed       []int64
-	weight                []int64
+	base, burst, w  int64
+	at              int // member whose turn was last; -1: none yet
+	open            bool
+	deficit, missed []int64
+	weight          []int64
 }
 
 // next walks to the next member that wants something and can pay. A blocked member wants nothing, but

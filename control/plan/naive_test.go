@@ -181,7 +181,7 @@ func (n *naive) publish() {
 		}
 		l.Lane = d.Lanes[i]
 		l.Paused = l.Paused || !d.Switches.SchedulingRunning
-		l.weight = l.Lane.Weight
+		l.weight = l.Weight
 		n.retune(l)
 	}
 }

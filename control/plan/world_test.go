@@ -1,9 +1,7 @@
 package plan_test
 
 import (
-	"cmp"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"time"
 
@@ -31,7 +29,6 @@ type world struct {
 	users   map[plan.TenantUser]plan.UserUse
 	running map[uuid.UUID]running
 	refuse  func(plan.Start) plan.Gate // additional refusals; nil: none
-	full    bool                       // snapshots hold only what was asked
 	batch   int
 }
 
@@ -239,23 +236,4 @@ func (w *world) nextEnd() (at int64, ok bool) {
 		}
 	}
 	return at, ok
-}
-
-// over lists the limits that are passed: claims decide them, so that none ever may be.
-func (w *world) over() error {
-	for key, use := range w.pools {
-		if use.Used < 0 {
-			return fmt.Errorf("pool %s holds %d", key, use.Used)
-		}
-	}
-	return nil
-}
-
-func byKey[K cmp.Ordered, V any](m map[K]V) []K {
-	keys := make([]K, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -43,7 +43,7 @@ type counted struct {
 	*facts.Backlogs
 	*facts.Snapshots
 	*facts.Claims
-	snapshots, events atomic.Int64
+	snapshots atomic.Int64
 }
 
 func (c *counted) Snapshot(ctx context.Context, group string, tenants []uuid.UUID, users []plan.TenantUser) (plan.Snapshot, error) {

@@ -70,8 +70,7 @@ func startChromium() error {
 	case <-time.After(time.Minute):
 		cancel()
 		stop()
-		<-started
-		return fmt.Errorf("chromium (%s) does not start within a minute", path)
+		return fmt.Errorf("chromium (%s) does not start within a minute: %w", path, <-started)
 	}
 	chromium.ctx = ctx
 	return nil

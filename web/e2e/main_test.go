@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -23,7 +24,7 @@ type tests struct{ m *testing.M }
 func (s tests) Run() int {
 	code := s.m.Run()
 	if err := closeChromium(); err != nil {
-		os.Stderr.WriteString("chromium: " + err.Error() + "\n")
+		fmt.Fprintln(os.Stderr, "chromium:", err)
 		code = 1
 	}
 	return code

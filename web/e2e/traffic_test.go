@@ -71,7 +71,7 @@ func post(client *http.Client, base, secret, user, model string) error {
 	if err != nil {
 		return err
 	}
-	defer res.Body.Close() //nolint:errcheck // it was read
+	defer res.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
 	if err != nil {
 		return err

@@ -75,8 +75,8 @@ func (w *wire) keep(conns ...net.Conn) bool {
 }
 
 func (w *wire) carry(from, to net.Conn) {
-	defer from.Close() //nolint:errcheck // both ends go together
-	defer to.Close()   //nolint:errcheck // both ends go together
+	defer from.Close()
+	defer to.Close()
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)

@@ -22,7 +22,6 @@ var (
 	publishedAction = word{"published a policy version", "发布策略版本"}
 	admissionClosed = word{"Admission is closed", "准入已关闭"}
 	disconnected    = word{"disconnected since", "起断开"}
-	mayNot          = word{"You are not allowed to do this", "您无权执行此操作"}
 )
 
 var languages = []string{"en", "zh"}

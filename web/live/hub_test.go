@@ -459,7 +459,7 @@ func TestTrap_D53_ForeignOriginsAreRefused(t *testing.T) {
 		}
 	}
 	two := http.Header{"Origin": {s.url, "https://evil.example"}}
-	if conn, answer, _ := s.dial("a", two); conn != nil || answer.StatusCode != 403 {
+	if conn, answer, _ := s.dial("a", two); conn != nil || answer.StatusCode != http.StatusForbidden {
 		t.Error("two origins were let in")
 	}
 }
