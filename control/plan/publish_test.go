@@ -106,7 +106,7 @@ func TestManyComeAndGo(t *testing.T) {
 	if err := a.publish(); err != nil {
 		t.Fatal(err)
 	}
-	p := &pair{world: a.world, n: newNaive(a.world)}
+	model := newNaive(a.world)
 	for round := range 1500 {
 		for i := range a.weights {
 			if i < 2 || round%(i+1) == 0 { // tenants 0 and 1 are always backlogged, the others come and go
@@ -118,12 +118,12 @@ func TestManyComeAndGo(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					p.n.arrive(it)
+					model.arrive(it)
 				}
 			}
 		}
 		needs := a.planner.Needs(second(a.now))
-		got, want := a.planner.Cycle(second(a.now), a.snapshot(needs), 5), p.n.cycle(a.now, 5)
+		got, want := a.planner.Cycle(second(a.now), a.snapshot(needs), 5), model.cycle(a.now, 5)
 		if len(got.Starts) != len(want) {
 			t.Fatalf("round %d: %d start, want %d", round, len(got.Starts), len(want))
 		}
@@ -132,11 +132,11 @@ func TestManyComeAndGo(t *testing.T) {
 				t.Fatalf("round %d: start %d is %v, want %v", round, i, s.TaskID, want[i].TaskID)
 			}
 			a.planner.Confirm(s.TaskID)
-			p.n.answer(s.TaskID, "", "")
+			model.answer(s.TaskID, "", "")
 			a.waiting[tenantNumber(s.TenantID)]--
 		}
 		a.planner.Settle()
-		p.n.settle()
+		model.settle()
 		for _, s := range got.Starts {
 			a.queue.Remove(s.TaskID, s.TaskVersion)
 		}
