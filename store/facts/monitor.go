@@ -134,15 +134,13 @@ func (m *Monitor) Identify(ctx context.Context, ids []uuid.UUID) ([]monitor.Tena
 const sqlMonitorFlow = `
 	SELECT date_trunc('second', at), to_state, count(*)
 	FROM task_event
-	WHERE event_id >= $1 AND at >= $2 AND to_state = ANY($3)
+	WHERE event_id >= $1 AND at >= $2 AND to_state IS NOT NULL AND from_state IS DISTINCT FROM to_state
 	GROUP BY 1, 2`
-
-var flowStates = []control.TaskState{control.TaskDispatching, control.TaskSucceeded, control.TaskFailed, control.TaskCanceled}
 
 // Flow counts moves by second. Events lie in the order of their version 7 ids, so that the read is a
 // range of the primary key; ids are made by the processes' clocks, which may be off by the margin.
 func (m *Monitor) Flow(ctx context.Context, since time.Time) ([]monitor.FlowCount, error) {
-	rows, err := m.db.pool.Query(ctx, sqlMonitorFlow, firstID(since.Add(-5*time.Second)), since, flowStates)
+	rows, err := m.db.pool.Query(ctx, sqlMonitorFlow, firstID(since.Add(-5*time.Second)), since)
 	if err != nil {
 		return nil, err
 	}

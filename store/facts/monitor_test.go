@@ -185,6 +185,10 @@ func TestMonitorFlowCountsBySecond(t *testing.T) {
 		}
 		state := []control.TaskState{control.TaskDispatching, control.TaskSucceeded, control.TaskRunning, control.TaskFailed}[i%4]
 		run(t, d, `INSERT INTO task_event (event_id, task_id, type, to_state, at) VALUES ($1, gen_random_uuid(), 'X', $2, $3)`, id, state, at)
+		id[15]++ // beside each move an event that moves nothing, and one without states
+		run(t, d, `INSERT INTO task_event (event_id, task_id, type, from_state, to_state, at) VALUES ($1, gen_random_uuid(), 'X', $2, $2, $3)`, id, state, at)
+		id[15]++
+		run(t, d, `INSERT INTO task_event (event_id, task_id, type, at) VALUES ($1, gen_random_uuid(), 'X', $2)`, id, at)
 	}
 	counts, err := m.Flow(t.Context(), now.Add(-19*time.Second))
 	if err != nil {
@@ -194,8 +198,8 @@ func TestMonitorFlowCountsBySecond(t *testing.T) {
 	for _, c := range counts {
 		sum[c.State] += c.Tasks
 	}
-	if sum["DISPATCHING"] != 5 || sum["SUCCEEDED"] != 5 || sum["FAILED"] != 5 || len(sum) != 3 {
-		t.Errorf("20 seconds hold 5 of each state that is counted, got %v", sum)
+	if sum["DISPATCHING"] != 5 || sum["SUCCEEDED"] != 5 || sum["FAILED"] != 5 || sum["RUNNING"] != 5 || len(sum) != 4 {
+		t.Errorf("20 seconds hold 5 moves into each of four states, got %v", sum)
 	}
 }
 
