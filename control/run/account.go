@@ -105,6 +105,13 @@ type tenantAddCmd struct {
 // Run adds the tenant.
 func (c *tenantAddCmd) Run(e *env) error {
 	return withDatabase(e.ctx, &c.storeSettings, func(db *facts.DB, _ string) error {
+		inForce, err := facts.NewPolicies(db).Head(e.ctx)
+		if err != nil {
+			return err
+		}
+		if _, ok := inForce.Document.Plan(c.Plan); !ok {
+			return fmt.Errorf("there is no plan %q in policy version %d", c.Plan, inForce.Number)
+		}
 		id, err := uuid.NewV7()
 		if err != nil {
 			return err
