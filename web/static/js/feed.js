@@ -1,7 +1,7 @@
 // The live socket: subscribes, resumes, notices gaps and silence, comes back jittered. It keeps no rows;
 // whoever makes it is told of snapshots, patches and the state of the connection.
 
-const SILENCE = 4500; // beats come every two seconds
+const SILENCE = 4000; // two beats, which come every two seconds; a page says within five that it is cut off
 const HANDSHAKE = 10000;
 
 export class Feed {
