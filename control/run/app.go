@@ -146,6 +146,7 @@ func (a *app) govern(ctx context.Context) error {
 	a.metrics = monitor.NewMetrics()
 	a.monitor = monitor.New(monitor.Config{Log: a.log, Moved: a.metrics.TasksMoved}, facts.NewMonitor(a.back), a.inForce)
 	a.metrics.Show(a.monitor)
+	a.closers = append(a.closers, a.active.Subscribe(func(*policy.Version) { a.monitor.Hint(monitor.HintPolicy) }))
 	return nil
 }
 

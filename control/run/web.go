@@ -16,6 +16,7 @@ import (
 	"fairlane/control"
 	"fairlane/control/admit"
 	"fairlane/control/dispatch"
+	"fairlane/control/monitor"
 	"fairlane/policy"
 	"fairlane/store/facts"
 	"fairlane/web"
@@ -59,7 +60,12 @@ func (a *app) web(ctx context.Context, d *dispatch.Service) (http.Handler, func(
 	}
 	gate := admit.NewGate(admit.Config{
 		Policies: a.active, Store: facts.NewAdmissions(a.api), Loads: facts.NewLoads(a.api, nil, time.Second),
-		OnDecision: func(d admit.Decision) { a.metrics.Admitted(string(d)) },
+		OnDecision: func(d admit.Decision) {
+			a.metrics.Admitted(string(d))
+			if d == admit.Accepted || d == admit.AcceptedBestEffort {
+				a.monitor.Hint(monitor.HintQueue)
+			}
+		},
 	})
 	programs := api.New(api.Config{
 		Tokens: facts.NewTokens(a.api, nil), Gate: gate, Tasks: facts.NewTasks(a.api), Cancel: cancels, Log: a.log,
