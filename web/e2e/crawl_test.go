@@ -118,6 +118,7 @@ func testPages(t *testing.T, p *product, lang, theme string, closely bool) {
 		b.accessible()
 		if path != "/wall" {
 			b.fits(path)
+			b.picture(nameOf(path) + "-" + lang + "-" + theme + "-narrow")
 		}
 	}
 }
