@@ -34,7 +34,12 @@ func lock(path, dataDir string) (*dirLock, error) {
 	return &dirLock{file: file}, nil
 }
 
-func (l *dirLock) release() { _ = l.file.Close() }
+// release gives the lock back also for the copies that a process has which is about to become another
+// program.
+func (l *dirLock) release() {
+	_ = syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN)
+	_ = l.file.Close()
+}
 
 // held tells whether some process has the lock.
 func held(path string) bool {

@@ -198,5 +198,7 @@ func (j *journal) write(batch []line) {
 func (j *journal) close() error {
 	close(j.quit)
 	<-j.done
-	return errors.Join(j.file.Sync(), j.file.Close())
+	// A process that is about to become another program has copies of our files for a moment, which would
+	// keep the lock: it is given back for all copies.
+	return errors.Join(j.file.Sync(), syscall.Flock(int(j.file.Fd()), syscall.LOCK_UN), j.file.Close())
 }
