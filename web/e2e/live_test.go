@@ -24,7 +24,6 @@ const shown = `[...document.querySelectorAll("[data-live] [data-topic]")].map((r
 const (
 	cutOff = "WebSocket|ERR_|htmx:|status of 50[234]" // what a page may say when its server is away
 	isLive = `document.querySelector("#live-badge.good")`
-	isLost = `document.querySelector("#live-badge.bad")`
 )
 
 func testPause(t *testing.T, p *product) {
@@ -72,8 +71,7 @@ func TestE20_E21_CutPagesSaySoAndComeBackWhole(t *testing.T) {
 	p.submit(t, p.tenantID("brightreel"), "user-001", "gen4_turbo", 5)
 
 	t.Log("E21: the connection breaks while tasks run")
-	line.cut()
-	said := b.within(lostMost, "a page that says it is cut off", isLost)
+	said := lost(b, line.cut)
 	b.has(disconnected.en)
 	p.wait(t, "tasks that end meanwhile", time.Minute, `SELECT count(*) >= 3 FROM generation_task WHERE finished_at IS NOT NULL`)
 	line.mend()
@@ -81,8 +79,7 @@ func TestE20_E21_CutPagesSaySoAndComeBackWhole(t *testing.T) {
 	same(t, p, b)
 
 	t.Log("E20: the connection goes silent")
-	line.silence()
-	silent := b.within(lostMost, "a page that says it is cut off", isLost)
+	silent := lost(b, line.silence)
 	line.cut()
 	line.mend()
 	b.within(backMost, "a page that has come back", isLive)
@@ -92,8 +89,7 @@ func TestE20_E21_CutPagesSaySoAndComeBackWhole(t *testing.T) {
 	direct.expect(cutOff)
 	direct.until("a live page", isLive)
 	eval[bool](direct, "window.sameDocument = true")
-	p.stop()
-	ended := direct.within(lostMost, "a page that says it is cut off", isLost)
+	ended := lost(direct, p.stop)
 	direct.has(disconnected.zh)
 	direct.picture("E20-lost")
 	p = start(t, db, dir, "--quiet", "--listen", address)
@@ -104,6 +100,26 @@ func TestE20_E21_CutPagesSaySoAndComeBackWhole(t *testing.T) {
 		t.Error("the page was loaded anew")
 	}
 	figure(t, "cut off is said after: cut %s, silent %s, ended %s", said.Round(time.Millisecond), silent.Round(time.Millisecond), ended.Round(time.Millisecond))
+}
+
+// lost breaks something and returns how long after it the page said that it is cut off, by the page's own
+// clock, which is that of this machine.
+func lost(b *tab, breaks func()) time.Duration {
+	b.t.Helper()
+	eval[bool](b, `(() => {
+		const badge = document.querySelector("#live-badge");
+		window.lostAt = 0;
+		new MutationObserver(() => { if (!lostAt && badge.classList.contains("bad")) lostAt = Date.now(); }).observe(badge, { attributes: true });
+		return true;
+	})()`)
+	began := time.Now()
+	breaks()
+	b.until("a page that says it is cut off", "window.lostAt")
+	took := time.UnixMilli(eval[int64](b, "lostAt")).Sub(began)
+	if took > lostMost {
+		b.t.Errorf("the page says after %s that it is cut off, more than %s", took, lostMost)
+	}
+	return took
 }
 
 // same waits until everything has come to rest and compares the page with one that was just loaded.
