@@ -26,6 +26,7 @@ func (p *Planner) Cycle(now time.Time, s Snapshot, batch int) Plan {
 		p.sort(m)
 		p.enter(m)
 	}
+	p.inLane = nil
 	p.enroll()
 	for _, l := range p.order {
 		p.mark(l)

@@ -15,3 +15,22 @@ func (p *Planner) Deficits(lane string, tenant uuid.UUID) (ofLane, ofTenant int6
 
 // Busy tells whether a lane gets its rounds.
 func (p *Planner) Busy(lane string) bool { return p.lanes[lane] != nil && p.lanes[lane].busy }
+
+// InRing lists the tenants of a lane's ring by place.
+func (p *Planner) InRing(lane string) (out []uuid.UUID) {
+	if l := p.lanes[lane]; l != nil {
+		for _, m := range l.places {
+			if m != nil {
+				out = append(out, m.who.id)
+			}
+		}
+	}
+	return out
+}
+
+// Turn shows where a lane stands: places of the last turn and of the last start by reserve, and the
+// reserve starts in a row.
+func (p *Planner) Turn(lane string) (cur, cursor int64, streak int) {
+	l := p.lanes[lane]
+	return l.ring.Now().Pos, l.cursor, l.streak
+}

@@ -40,7 +40,7 @@ func (p *Planner) party(backlog int, code string, id uuid.UUID) *party {
 	}
 	i := slices.IndexFunc(t.parties, func(m *party) bool { return m.code == code })
 	if i < 0 {
-		t.parties = append(t.parties, &party{code: code, lane: p.lanes[code], who: t})
+		t.parties = append(t.parties, &party{code: code, lane: p.lanes[code], who: t, used: p.inLane[TenantLane{id, code}]})
 		i = len(t.parties) - 1
 	}
 	m := t.parties[i]

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -295,6 +296,18 @@ func (p *pair) cycleBoth(t *rapid.T) {
 	for _, l := range p.n.lanes {
 		if busy := p.planner.Busy(l.Code); busy != l.busy {
 			t.Fatalf("lane %s is busy: %t, want %t", l.Code, busy, l.busy)
+		}
+		if cur, cursor, streak := p.planner.Turn(l.Code); cur != l.ring.cur || cursor != l.cursor || streak != l.streak {
+			t.Fatalf("lane %s stands at %d, %d, %d, want %d, %d, %d", l.Code, cur, cursor, streak, l.ring.cur, l.cursor, l.streak)
+		}
+		var ring []uuid.UUID
+		in := p.n.in(l)
+		slices.SortFunc(in, func(a, b *nParty) int { return cmp.Compare(a.pos, b.pos) })
+		for _, m := range in {
+			ring = append(ring, m.tenant)
+		}
+		if got := p.planner.InRing(l.Code); !slices.Equal(got, ring) {
+			t.Fatalf("in the ring of lane %s are %v, want %v", l.Code, got, ring)
 		}
 	}
 	for _, s := range done {

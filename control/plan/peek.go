@@ -187,6 +187,7 @@ func (p *Planner) open(l *lane, ph phase) *entry {
 			if e.phase == ph && l.ring.Continues(m, e.due.Cost) {
 				return e
 			}
+			p.watch(e.stand) // a later entry may go on with the visit once this one does not fit
 			return nil
 		}
 	}

@@ -41,15 +41,16 @@ type Planner struct {
 	hint     int // where the next answer is looked for
 	refused  map[uuid.UUID]*refusal
 	moved    []*party // read since the last cycle: they may have to join or leave their ring
-	shadows  []*stand // with heads that wait behind an earlier one of their tenant that fits
+	watched  []*stand // while they have room, something is passed over
 	agings   agings
 	asking   []*tenant // whose counters the next snapshots should hold
 	askUsers []*user
 	from     int // where the next snapshot starts, when there are too many for one
 	fromUser int
 	asked    Needs
-	partly   bool      // more counters should be read than one snapshot is asked for
-	wake     time.Time // when the queue's next delayed task becomes eligible
+	inLane   map[TenantLane]Use // of the snapshot being taken over, for tenants that turn up meanwhile
+	partly   bool               // more counters should be read than one snapshot is asked for
+	wake     time.Time          // when the queue's next delayed task becomes eligible
 }
 
 // lane is a lane of the group with its ring of tenants.

@@ -1,6 +1,10 @@
 package plan
 
-import "fairlane/control/fair"
+import (
+	"slices"
+
+	"fairlane/control/fair"
+)
 
 // phase is the rule by which a tenant may start, in order of rank.
 type phase int
@@ -28,7 +32,7 @@ type stand struct {
 	over     fair.Dues
 	leftover fair.Places
 	aside    []*entry // entries of other stands, behind entries of this one
-	listed   bool     // in Planner.shadows
+	watched  bool     // in Planner.watched
 }
 
 // entry is the first head of a need among a tenant's heads.
@@ -176,13 +180,10 @@ func (p *Planner) hasRoom(s *stand) bool {
 	if p.fits(s.lane, s.need) {
 		return true
 	}
-	s.full = true
+	s.full, s.lane.offered = true, false
 	for _, e := range s.aside {
 		e.behind = nil
 		e.insert()
-	}
-	if len(s.aside) > 0 {
-		s.lane.offered = false
 	}
 	clear(s.aside)
 	s.aside = s.aside[:0]
@@ -201,28 +202,27 @@ func (p *Planner) counts(e *entry) bool {
 			s := o.stand
 			e.behind, e.at = s, len(s.aside)
 			s.aside = append(s.aside, e)
-			if !s.listed {
-				s.listed = true
-				p.shadows = append(p.shadows, s)
-			}
+			p.watch(s)
 			return false
 		}
 	}
 	return true
 }
 
-// lookBehind finds stands that have become full, so that what is laid aside at them counts again.
-func (p *Planner) lookBehind() {
-	kept := p.shadows[:0]
-	for _, s := range p.shadows {
-		if len(s.aside) > 0 && p.hasRoom(s) {
-			kept = append(kept, s)
-		} else {
-			s.listed = false
-		}
+// watch has a stand looked at after every start: something is passed over while it has room.
+func (p *Planner) watch(s *stand) {
+	if !s.watched {
+		s.watched = true
+		p.watched = append(p.watched, s)
 	}
-	clear(p.shadows[len(kept):])
-	p.shadows = kept
+}
+
+// lookBehind finds watched stands that have become full, so that what is passed over counts again.
+func (p *Planner) lookBehind() {
+	p.watched = slices.DeleteFunc(p.watched, func(s *stand) bool {
+		s.watched = p.hasRoom(s)
+		return !s.watched
+	})
 }
 
 // reopen forgets which stands are full: the counters have been read anew.
@@ -233,5 +233,9 @@ func (p *Planner) reopen() {
 			s.full = false
 		}
 	}
+	p.watched = slices.DeleteFunc(p.watched, func(s *stand) bool {
+		s.watched = len(s.aside) > 0
+		return !s.watched
+	})
 	p.lookBehind()
 }

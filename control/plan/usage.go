@@ -106,7 +106,7 @@ func (p *Planner) load(s Snapshot) {
 			p.askUser(u)
 		}
 	}
-	p.asked = Needs{}
+	p.asked, p.inLane = Needs{}, s.InLane
 	p.sweepUsers()
 }
 

@@ -110,37 +110,28 @@ func (m *Memory) Depth(lane string) Depth {
 	return out
 }
 
-// tombLimit is the number of removed tasks whose late events are recognised. Older ones may come
-// back for a moment; the claim then refuses them and the loop removes them again.
+// tombLimit is the number of removed tasks, at least, whose late events are recognised. Older ones may
+// come back for a moment; the claim then refuses them.
 const tombLimit = 65_536
 
-// tombs remembers the versions of the tasks removed last.
-type tombs struct {
-	version map[uuid.UUID]int64
-	order   []uuid.UUID
-	next    int
-}
+// tombs remembers the versions of the tasks removed last, in two generations of which the older one is
+// forgotten as a whole.
+type tombs struct{ young, old map[uuid.UUID]int64 }
 
 func (g *tombs) add(id uuid.UUID, version int64) {
-	if g.version == nil {
-		g.version = map[uuid.UUID]int64{}
+	if len(g.young) >= tombLimit || g.young == nil {
+		g.old, g.young = g.young, make(map[uuid.UUID]int64)
 	}
-	if v, ok := g.version[id]; ok {
-		g.version[id] = max(v, version)
-		return
+	if !g.covers(id, version) {
+		g.young[id] = version
 	}
-	if len(g.order) < tombLimit {
-		g.order = append(g.order, id)
-	} else {
-		delete(g.version, g.order[g.next])
-		g.order[g.next] = id
-		g.next = (g.next + 1) % tombLimit
-	}
-	g.version[id] = version
 }
 
 func (g *tombs) covers(id uuid.UUID, version int64) bool {
-	v, ok := g.version[id]
+	v, ok := g.young[id]
+	if !ok {
+		v, ok = g.old[id]
+	}
 	return ok && version <= v
 }
 

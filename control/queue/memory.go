@@ -204,6 +204,7 @@ func (m *Memory) drop(ref int32) {
 	switch t.state {
 	case visible:
 		m.leave(ref)
+		m.touch(m.lines[t.line].backlog)
 	case late:
 		m.popDelayed(ref)
 	}

@@ -128,7 +128,7 @@ func (m *Memory) Hide(ref int, id uuid.UUID, hide bool) {
 	switch t := &m.tasks[r]; {
 	case hide && t.state == visible:
 		m.leave(r)
-		t.state = hidden
+		t.state = hidden // who hides it knows: the backlog is not reported
 	case !hide && t.state == hidden:
 		m.enter(r)
 	}
@@ -143,6 +143,7 @@ func (m *Memory) enter(ref int32) {
 	x.heap = append(x.heap, cell{t.since, ref})
 	t.at = int32(len(x.heap) - 1)
 	m.upTask(x.heap, len(x.heap)-1)
+	m.touch(x.backlog) // also when it is parked: its tenant's counters are of interest from now on
 	if x.parked {
 		return
 	}
@@ -153,7 +154,6 @@ func (m *Memory) enter(ref int32) {
 		s.lines[x.at].since = t.since
 		m.upLine(s.lines, int(x.at))
 	}
-	m.touch(x.backlog)
 }
 
 // leave takes a visible task out of its line, and an empty line out of its shelf.
@@ -181,7 +181,6 @@ func (m *Memory) leave(ref int32) {
 		s.lines[x.at].since = x.heap[0].since
 		m.downLine(s.lines, int(x.at))
 	}
-	m.touch(x.backlog)
 }
 
 // shelfOf finds or makes the shelf of a line. Shelves stand by band and route, so that those which are

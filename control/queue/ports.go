@@ -35,7 +35,7 @@ type Depth struct {
 // handles. A backlog's number is free for another one once it has been reported empty.
 type Reader interface {
 	// Advance makes the tasks that are eligible by now visible, reports every backlog whose heads may
-	// have changed since the last Advance once, empty when nothing at all waits there any more, and
+	// have changed since the last Advance once, but not for tasks that were hidden; empty when nothing at all waits there any more, and
 	// returns when the next delayed task becomes eligible; zero when none is delayed.
 	Advance(now time.Time, changed func(backlog int, lane string, tenant uuid.UUID, empty bool)) time.Time
 	// Heads yields, for each band and route of the backlog, the oldest visible task and, for each

@@ -242,6 +242,9 @@ func hidden(t *testing.T, q Queue) {
 	ref := v.ref("L1", 1)
 	q.Hide(ref, id('k', 1), true)
 	q.Hide(ref, id('k', 1), true)
+	if v.advance(start); len(v.calls) != 0 {
+		t.Errorf("hiding is reported: %v", v.calls)
+	}
 	same(t, "hidden", v.heads("L1", 16), "2")
 	if d := q.Depth("L"); d.Tasks != 2 {
 		t.Errorf("depth is %d while one is hidden, want 2", d.Tasks)
