@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -50,7 +51,7 @@ func large(tb testing.TB, tenants, tasks, blocked int) (*queue.Memory, *plan.Pla
 		it := queue.Item{
 			TaskID: numbered('k', i+1), Version: 1, TenantID: numbered('t', i%tenants+1), UserID: numbered('u', i%7), Lane: "L", Group: testGroup,
 			Band: 2, Route: model, Model: model, Kind: control.KindVideo, SlotUnits: 1, CostMilli: 1000 + rng.Int64N(9000),
-			QueuedSince: second(0), EligibleAt: second(0),
+			QueuedSince: second(0).Add(time.Duration(i) * time.Microsecond), EligibleAt: second(0),
 		}
 		if err := q.Upsert(it); err != nil {
 			tb.Fatal(err)
@@ -80,7 +81,7 @@ func BenchmarkStart(b *testing.B) {
 				p.Needs(second(1))
 				out := p.Cycle(second(1), s, min(1000, b.N-n))
 				if len(out.Starts) == 0 {
-					b.Fatalf("nothing left after %d", n)
+					b.Fatalf("nothing left after %d; ask for fewer", n)
 				}
 				for _, x := range out.Starts {
 					p.Confirm(x.TaskID)

@@ -33,7 +33,7 @@ func (p *Planner) Cycle(now time.Time, s Snapshot, batch int) Plan {
 	}
 	p.rebase()
 	p.reopen()
-	var out Plan
+	out := Plan{Starts: make([]Start, 0, min(batch, p.last+p.last/4+16))}
 	for len(out.Starts) < batch {
 		c := p.pick()
 		if c == nil {
@@ -42,7 +42,8 @@ func (p *Planner) Cycle(now time.Time, s Snapshot, batch int) Plan {
 		out.Starts = append(out.Starts, p.start(*c))
 		p.lookBehind()
 	}
-	out.More = len(out.Starts) == batch
+	p.last = len(out.Starts)
+	out.More = p.last == batch
 	out.Wake = p.wakeTime()
 	return out
 }
@@ -93,7 +94,7 @@ func (p *Planner) start(c choice) Start {
 // lanes are nearer to its maximum, and its user may be at a cap in all of them.
 func (p *Planner) again(k *pick) {
 	for _, m := range k.party.who.parties {
-		if m == k.party || k.user != nil && k.user.full(m.who.rule, k.Kind) {
+		if m == k.party || k.user != nil && k.user.atCap(m.who.rule, k.Kind) {
 			p.read(m)
 		} else {
 			p.withdraw(m)

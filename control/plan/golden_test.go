@@ -67,6 +67,27 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// D03: strict order per pool, not across pools.
+func TestTrap_D03_FullPoolHoldsNobodyForAnotherPool(t *testing.T) {
+	t.Parallel()
+	golden(t, "G08")
+}
+
+// D45: a pool lowered below its use kills nothing and starts nothing until it has drained below.
+func TestTrap_D45_PoolLoweredBelowItsUse(t *testing.T) {
+	t.Parallel()
+	golden(t, "H03")
+}
+
+func golden(t *testing.T, name string) {
+	t.Helper()
+	s, err := parse(goldenTexts(t)[name])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.run(t, variant{weights: 1})
+}
+
 // stage is a scenario set up in a world.
 type stage struct {
 	*scenario

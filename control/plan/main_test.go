@@ -1,9 +1,16 @@
 package plan_test
 
 import (
+	"flag"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets rapid try more than its default unless -rapid.checks says otherwise.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "250"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}

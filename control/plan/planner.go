@@ -39,6 +39,7 @@ type Planner struct {
 	common   int64 // common units used
 	pending  []pick
 	hint     int // where the next answer is looked for
+	last     int // starts of the last cycle
 	refused  map[uuid.UUID]*refusal
 	moved    []*party // read since the last cycle: they may have to join or leave their ring
 	watched  []*stand // while they have room, something is passed over
@@ -47,6 +48,10 @@ type Planner struct {
 	askUsers []*user
 	from     int // where the next snapshot starts, when there are too many for one
 	fromUser int
+	reading  *party         // what skip and take are about
+	full     []*user        // users at a cap that were met
+	skip     func(int) bool // skips and takes, made once
+	take     func(control.Head)
 	asked    Needs
 	inLane   map[TenantLane]Use // of the snapshot being taken over, for tenants that turn up meanwhile
 	partly   bool               // more counters should be read than one snapshot is asked for
@@ -141,6 +146,7 @@ func NewPlanner(group string, policy *Policy, queue Queue) *Planner {
 		group: group, queue: queue, lanes: map[string]*lane{}, tenants: map[uuid.UUID]*tenant{}, users: map[TenantUser]*user{},
 		pools: map[string]*pool{}, refused: map[uuid.UUID]*refusal{},
 	}
+	p.skip, p.take = p.skips, p.takes
 	p.Publish(policy)
 	return p
 }

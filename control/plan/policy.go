@@ -43,12 +43,11 @@ type tenantRule struct {
 }
 
 type groupRule struct {
-	lanes    []laneRule // policy order; those with an account in the group
-	laneTop  int64      // largest lane weight
-	capacity int64
-	common   int64
-	pools    map[string]*poolRule
-	byModel  map[string][]candidate // by preference, then key
+	lanes   []laneRule // policy order; those with an account in the group
+	laneTop int64      // largest lane weight
+	common  int64      // units of the group that no lane holds
+	pools   map[string]*poolRule
+	byModel map[string][]candidate // by preference, then key
 }
 
 type laneRule struct {
@@ -185,7 +184,6 @@ func compileGroup(doc *policy.Document, g policy.PoolGroup) (*groupRule, error) 
 		}
 		out.pools[p.Key].groups = groups
 		if p.Kind != policy.PoolCapGroup {
-			out.capacity += p.CapacityUnits
 			out.byModel[p.Model] = append(out.byModel[p.Model], candidate{out.pools[p.Key], p.Preference})
 		}
 	}
@@ -197,14 +195,11 @@ func compileGroup(doc *policy.Document, g policy.PoolGroup) (*groupRule, error) 
 			return strings.Compare(a.pool.key, b.pool.key)
 		})
 	}
-	if g.CapacityUnits > 0 {
-		out.capacity = g.CapacityUnits
-	}
+	out.common = max(0, doc.GroupCapacity(g.Code)-doc.GroupReserved(g.Code))
 	return out, compileLanes(doc, g.Code, out)
 }
 
 func compileLanes(doc *policy.Document, group string, out *groupRule) error {
-	var reserved int64
 	seen := map[string]bool{}
 	for _, l := range doc.Lanes {
 		if seen[l.Code] {
@@ -218,7 +213,6 @@ func compileLanes(doc *policy.Document, group string, out *groupRule) error {
 			if a.PoolGroup != group {
 				continue
 			}
-			reserved += a.ReservedUnits
 			out.laneTop = max(out.laneTop, l.Weight)
 			out.lanes = append(out.lanes, laneRule{
 				code: l.Code, weight: l.Weight, wrr: l.Strategy == policy.WRR, reserved: a.ReservedUnits,
@@ -226,7 +220,6 @@ func compileLanes(doc *policy.Document, group string, out *groupRule) error {
 			})
 		}
 	}
-	out.common = max(0, out.capacity-reserved)
 	return nil
 }
 

@@ -255,3 +255,30 @@ func TestNeedsAreBounded(t *testing.T) {
 		t.Errorf("%d of %d tenants were asked for in four cycles", len(seen), tenants)
 	}
 }
+
+// A pool's adaptive limit holds below its capacity, and ends when the snapshot says so.
+func TestAdaptiveLimitHolds(t *testing.T) {
+	t.Parallel()
+	a := newArena(t, 4, 10, []int64{1}, func(int) int64 { return control.Milli })
+	a.add(t, 0, 9)
+	for _, step := range []struct {
+		limit int64
+		want  int
+	}{{2, 2}, {1, 0}, {0, 0}, {3, 1}, {-1, 6}} {
+		needs := a.planner.Needs(second(a.now))
+		s := a.snapshot(needs)
+		s.Pools = map[string]plan.PoolUse{"X": {Used: a.pools["X"].Used, Limit: step.limit}}
+		p := a.planner.Cycle(second(a.now), s, 100)
+		if len(p.Starts) != step.want {
+			t.Errorf("limit %d: %d start, want %d", step.limit, len(p.Starts), step.want)
+		}
+		for _, x := range p.Starts {
+			a.count(x, 1)
+			a.planner.Confirm(x.TaskID)
+		}
+		a.planner.Settle()
+		for _, x := range p.Starts {
+			a.queue.Remove(x.TaskID, x.TaskVersion)
+		}
+	}
+}

@@ -126,25 +126,25 @@ func (p *Planner) loadTenant(t *tenant, s Snapshot) {
 
 // park tells the queue which of a user's tasks may be seen.
 func (p *Planner) park(u *user) {
-	p.queue.Park(u.id.Tenant, u.id.User, p.full(u)...)
+	p.queue.Park(u.id.Tenant, u.id.User, p.cappedKinds(u)...)
 }
 
-// full lists the kinds of which the user may not start another task.
-func (p *Planner) full(u *user) []control.Kind {
+// cappedKinds lists the kinds of which the user may not start another task.
+func (p *Planner) cappedKinds(u *user) []control.Kind {
 	r := p.policy.tenants[u.id.Tenant]
 	if r == nil || !r.capped {
 		return nil
 	}
 	var kinds []control.Kind
 	for _, k := range [...]control.Kind{control.KindImage, control.KindVideo} {
-		if u.full(r, k) {
+		if u.atCap(r, k) {
 			kinds = append(kinds, k)
 		}
 	}
 	return kinds
 }
 
-func (u *user) full(r *tenantRule, k control.Kind) bool {
+func (u *user) atCap(r *tenantRule, k control.Kind) bool {
 	switch {
 	case u.Tasks >= r.UserMaxRunningTasks:
 		return true
@@ -185,7 +185,7 @@ func (p *Planner) sweepUsers() {
 		return
 	}
 	for _, u := range p.users {
-		if u.known && u.Tasks == 0 && len(p.full(u)) == 0 {
+		if u.known && u.Tasks == 0 && len(p.cappedKinds(u)) == 0 {
 			p.forgetUser(u)
 		}
 	}

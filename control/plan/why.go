@@ -54,7 +54,7 @@ func (p *Planner) Why(t Waiting) Held {
 		out.Gate = GateNeverFits
 	case f != nil:
 		out.Gate = f.gate
-	case u != nil && u.full(m.who.rule, n.Kind):
+	case u != nil && u.atCap(m.who.rule, n.Kind):
 		out.Gate = GateUser
 	default:
 		return p.held(m, t.TaskID, n)

@@ -169,17 +169,12 @@ func (w *world) planOf(tenant uuid.UUID) string {
 }
 
 // accounts returns a lane's own units and the common units of the group.
-func (w *world) accounts(lane string) (own, common int64) {
-	common = w.doc.PoolGroups[0].CapacityUnits
-	for _, l := range w.doc.Lanes {
-		for _, a := range l.Accounts {
-			common -= a.ReservedUnits
-			if l.Code == lane {
-				own = a.ReservedUnits
-			}
-		}
+func (w *world) accounts(code string) (own, common int64) {
+	lane, _ := w.doc.Lane(code)
+	for _, a := range lane.Accounts {
+		own += a.ReservedUnits
 	}
-	return own, max(0, common)
+	return own, max(0, w.doc.GroupCapacity(testGroup)-w.doc.GroupReserved(testGroup))
 }
 
 // count moves the counters by a start or its release.
