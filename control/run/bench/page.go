@@ -31,8 +31,8 @@ var subjects = []subject{
 		SELECT t.tenant_id, t.code, t.name, t.plan_code, t.status, p.*, r.* FROM tenant t
 		JOIN tenant_scheduling_policy p USING (tenant_id) JOIN tenant_runtime r USING (tenant_id)
 		ORDER BY lower(t.name), t.tenant_id LIMIT 50`},
-	{"tenants, searched", "/tenants?q=studio+0421", ""},
-	{"tenant", "/tenants/tenant-00421", ""},
+	{"tenants, searched", "/tenants?q=studio+0000", ""},
+	{"tenant", "/tenants/tenant-00000", ""},
 	{"tasks", "/tasks", `
 		SELECT g.*, t.code, t.name FROM generation_task g JOIN tenant t USING (tenant_id) ORDER BY g.task_id DESC LIMIT 50`},
 	{"tasks, queued", "/tasks?state=QUEUED", ""},
