@@ -33,7 +33,7 @@ func Seed(ctx context.Context, db *facts.DB, pool *pgxpool.Pool, doc *policy.Doc
 			return fmt.Errorf("tenants: %w", err)
 		}
 	}
-	if _, err := pool.Exec(ctx, queueSQL, p.Queued, time.Now().Add(-time.Hour), doc.Models[0].Code, policy.DefaultGroup); err != nil {
+	if _, err := pool.Exec(ctx, queueSQL, p.Queued, time.Now().Add(-time.Hour), doc.Models[0].Code, policy.DefaultGroup, p.Tenants); err != nil {
 		return fmt.Errorf("tasks: %w", err)
 	}
 	if _, err := facts.NewRebuild(db).RebuildCounters(ctx, control.Actor{Name: "bench"}); err != nil {
@@ -45,7 +45,7 @@ func Seed(ctx context.Context, db *facts.DB, pool *pgxpool.Pool, doc *policy.Doc
 
 const queueSQL = `
 	WITH place AS (
-		SELECT t.tenant_id, u.user_id, p.service_class, row_number() OVER (ORDER BY t.tenant_id) - 1 AS no, count(*) OVER () AS n
+		SELECT t.tenant_id, u.user_id, p.service_class, row_number() OVER (ORDER BY t.tenant_id) - 1 AS no
 		FROM tenant t JOIN tenant_user u USING (tenant_id) JOIN tenant_scheduling_policy p USING (tenant_id))
 	INSERT INTO generation_task (task_id, tenant_id, user_id, kind, queue_class, pool_group, priority_band, resource_class, state,
 		model_code, route, fairness_units, provider_slot_units, estimated_cost_units, expected_seconds, expected_p95_seconds,
@@ -54,4 +54,4 @@ const queueSQL = `
 		$3, $3, 2000, 1, 500000, 60, 150, at, at, at, 1, 1, i::text
 	FROM (SELECT i, $2::timestamptz + i * interval '10 milliseconds' AS at, power((i * 7919 % $1)::float8 / $1, 3) AS r
 	      FROM generate_series(0, $1::int - 1) i) s
-	JOIN place w ON w.no = floor(s.r * w.n)::bigint`
+	JOIN place w ON w.no = floor(s.r * $5::int)::bigint`
