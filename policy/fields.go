@@ -164,7 +164,7 @@ var limitNumbers = []number[Limits]{
 	{"max_queued_tasks", UnitTasks, 0, MaxTasks, func(l *Limits) *int64 { return &l.MaxQueuedTasks }},
 	{"max_queued_units", UnitFairness, 0, MaxMicro, func(l *Limits) *int64 { return &l.MaxQueuedUnits }},
 	{"guaranteed_queue_tasks", UnitTasks, 0, 10_000, func(l *Limits) *int64 { return &l.GuaranteedQueue }},
-	{"max_body_bytes", UnitBytes, 1_024, 16 << 20, func(l *Limits) *int64 { return &l.MaxBodyBytes }},
+	{"max_body_bytes", UnitBytes, 1_024, 1 << 20, func(l *Limits) *int64 { return &l.MaxBodyBytes }},
 	{"attempt_timeout_floor_seconds", UnitSeconds, 1, 86_400, func(l *Limits) *int64 { return &l.AttemptTimeoutFloor }},
 }
 

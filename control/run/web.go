@@ -68,7 +68,7 @@ func (a *app) web(ctx context.Context, d *dispatch.Service) (http.Handler, func(
 		},
 	})
 	programs := api.New(api.Config{
-		Tokens: facts.NewTokens(a.api, nil), Gate: gate, Tasks: facts.NewTasks(a.api), Cancel: cancels, Log: a.log,
+		Tokens: facts.NewTokens(a.api, nil), Gate: gate, Tasks: facts.NewTasks(a.api), Cancel: cancels, Log: a.log, MaxBody: a.maxBody,
 	})
 	assets, err := static.New()
 	if err != nil {
@@ -104,6 +104,15 @@ func runHub(ctx context.Context, hub *live.Hub) error {
 	live, cancel := context.WithTimeout(context.WithoutCancel(ctx), 800*time.Millisecond)
 	defer cancel()
 	return errors.Join(err, hub.Shutdown(live))
+}
+
+// maxBody is the largest body of an API request under the policy in force.
+func (a *app) maxBody() int64 {
+	doc, _ := a.inForce()
+	if doc == nil {
+		return 1 << 20
+	}
+	return doc.Limits.MaxBodyBytes
 }
 
 // degraded are the modes that the monitor knows of, in the words of the pages.

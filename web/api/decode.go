@@ -35,10 +35,11 @@ func (a *API) body(c *gin.Context) ([]byte, error) {
 	if r.Header.Get("Content-Encoding") != "" {
 		return nil, control.Errorf(codeUnsupported, "send the body without Content-Encoding")
 	}
-	if r.ContentLength > a.cfg.MaxBody {
-		return nil, &http.MaxBytesError{Limit: a.cfg.MaxBody}
+	most := a.cfg.MaxBody()
+	if r.ContentLength > most {
+		return nil, &http.MaxBytesError{Limit: most}
 	}
-	text, err := io.ReadAll(http.MaxBytesReader(c.Writer, r.Body, a.cfg.MaxBody))
+	text, err := io.ReadAll(http.MaxBytesReader(c.Writer, r.Body, most))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):

@@ -82,7 +82,8 @@ func newDesk(t *testing.T) *desk {
 		}
 	}
 	a := api.New(api.Config{
-		Tokens: tokens, Tasks: facts.NewTasks(db), Cancel: facts.NewCancels(db),
+		MaxBody: func() int64 { return d.policy.Limits.MaxBodyBytes },
+		Tokens:  tokens, Tasks: facts.NewTasks(db), Cancel: facts.NewCancels(db),
 		Gate: admit.NewGate(admit.Config{Policies: d, Store: facts.NewAdmissions(db), Loads: facts.NewLoads(db, nil, time.Nanosecond)}),
 	})
 	d.engine = gin.New()
@@ -117,7 +118,7 @@ func document() *policy.Document {
 			SlotUnits: 1, MeanSeconds: 60, P95Seconds: 150, CostMicro: 400_000, PriceMicro: 500_000, Enabled: true,
 		}},
 		Pools:    []policy.Pool{{Key: "provider:a:clip", Kind: policy.PoolProvider, Group: "video", Model: "clip", CapacityUnits: 100}},
-		Limits:   policy.Limits{MaxQueuedTasks: 10_000, MaxQueuedUnits: 1_000_000, GuaranteedQueue: 10, SafeUtilisation: 0.75},
+		Limits:   policy.Limits{MaxBodyBytes: 1 << 20, MaxQueuedTasks: 10_000, MaxQueuedUnits: 1_000_000, GuaranteedQueue: 10, SafeUtilisation: 0.75},
 		Switches: policy.Switches{AdmissionOpen: true, SchedulingRunning: true},
 	}
 }

@@ -205,6 +205,21 @@ func TestHostileBodies(t *testing.T) {
 	}
 }
 
+// The policy in force may allow less than the engine does.
+func TestBodyLimitIsThePolicys(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.policy.Limits.MaxBodyBytes = 2048
+	header := map[string]string{"Content-Type": "application/json", "Idempotency-Key": "k", "X-Fairlane-User": "u"}
+	out := d.send(t, ask{path: "/v1/tasks", body: strings.Repeat(" ", 3000), header: header})
+	if out.status != http.StatusRequestEntityTooLarge || !strings.Contains(out.text, "2048") {
+		t.Errorf("3000 bytes of 2048: %d %s", out.status, out.text)
+	}
+	if out := d.send(t, ask{path: "/v1/tasks", body: strings.Repeat(" ", 2000), header: header}); out.status == http.StatusRequestEntityTooLarge {
+		t.Errorf("2000 bytes of 2048: %d %s", out.status, out.text)
+	}
+}
+
 func TestHostileHeaders(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
