@@ -3,7 +3,6 @@ package dispatch_test
 import (
 	"context"
 	"encoding/json"
-	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"fairlane/control/provider"
 	"fairlane/control/provider/simulated"
 	"fairlane/store/facts"
+	"fairlane/store/storetest"
 )
 
 func TestATaskRunsFromClaimToEnd(t *testing.T) {
@@ -86,28 +86,14 @@ func extra(submits map[string]int) int {
 	return n
 }
 
-// figure adds a line of measured figures to the file that FAIRLANE_TEST_FIGURES names.
+// figure shows measured figures as one line of JSON.
 func figure(t *testing.T, values map[string]any) {
 	t.Helper()
 	line, err := json.Marshal(values)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%s", line)
-	path := os.Getenv("FAIRLANE_TEST_FIGURES")
-	if path == "" {
-		return
-	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Write(append(line, '\n')); err != nil {
-		t.Error(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
+	storetest.Figure(t, "%s", line)
 }
 
 // The broker hands the message out again while the job runs, and after it, in several processes: no

@@ -3,7 +3,6 @@ package facts_test
 import (
 	"context"
 	"encoding/json"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -296,7 +295,7 @@ func (w *world) blocked(t testing.TB, n int64) {
 	}
 }
 
-// figure adds a line of measured figures to the file that FAIRLANE_TEST_FIGURES names.
+// figure shows measured figures as one line of JSON.
 func figure(t testing.TB, name string, values map[string]any) {
 	t.Helper()
 	values["name"] = name
@@ -304,20 +303,5 @@ func figure(t testing.TB, name string, values map[string]any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%s", line)
-	path := os.Getenv("FAIRLANE_TEST_FIGURES")
-	if path == "" {
-		return
-	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = f.Write(append(line, '\n'))
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Figure(t, "%s", line)
 }

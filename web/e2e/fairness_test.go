@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"testing"
 	"time"
 
@@ -131,22 +130,5 @@ func duelDocument(t testing.TB) *policy.Document {
 // figure is a line for those who read the test's outcome; make test collects them.
 func figure(t testing.TB, format string, args ...any) {
 	t.Helper()
-	line := t.Name() + ": " + fmt.Sprintf(format, args...)
-	t.Log(line)
-	name := os.Getenv("FAIRLANE_TEST_FIGURES")
-	if name == "" {
-		return
-	}
-	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	_, err = f.WriteString(line + "\n")
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		t.Error(err)
-	}
+	storetest.Figure(t, "%s: %s", t.Name(), fmt.Sprintf(format, args...))
 }
