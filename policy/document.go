@@ -23,16 +23,21 @@ type Document struct {
 
 // Scheduling holds the settings of deficit round robin. Units are fairness units.
 type Scheduling struct {
-	BaseQuantumUnits   int64 `json:"base_quantum_units"`   // 1..10,000
-	BurstRounds        int64 `json:"burst_rounds"`         // 1..1,000
-	InitialBurstCredit int64 `json:"initial_burst_credit"` // 0..1,000 units; a limit, never a grant
-	AgingStepSeconds   int64 `json:"aging_step_seconds"`   // 10..86,400
-	AgingCap           int64 `json:"aging_cap"`            // 3..4
-	FitScan            int64 `json:"fit_scan"`             // 0..256
-	MaxSkips           int64 `json:"max_skips"`            // 1..100
-	ProviderSecondBase int64 `json:"provider_second_base"` // seconds that cost one fairness unit; 30
-	CostBaseMicro      int64 `json:"cost_base_micro"`      // micro-units of currency that cost one fairness unit; 100,000
-	GPUSecondBase      int64 `json:"gpu_second_base"`      // GPU seconds that cost one fairness unit; 30
+	BaseQuantumUnits   int64 `json:"base_quantum_units"`      // 1..10,000
+	BurstRounds        int64 `json:"burst_rounds"`            // 1..1,000
+	InitialBurstCredit int64 `json:"initial_burst_credit"`    // 0..1,000 units; a limit, never a grant
+	AgingStepSeconds   int64 `json:"aging_step_seconds"`      // 10..86,400
+	AgingCap           int64 `json:"aging_cap"`               // 3..4
+	FitScan            int64 `json:"fit_scan"`                // 0..256
+	MaxSkips           int64 `json:"max_skips"`               // 1..100
+	EarmarkAfter       int64 `json:"earmark_after_seconds"`   // since first passed over; 0: off
+	EarmarkTimeout     int64 `json:"earmark_timeout_seconds"` // 0: the larger of 1,200 s and the pool's largest P95
+	RepayPermille      int64 `json:"repay_permille"`          // 0..900: share of a quantum that goes to a debt
+	DebtTaskUnits      int64 `json:"debt_task_units"`         // 0..100,000: most that one task adds or takes
+	DebtTotalUnits     int64 `json:"debt_total_units"`        // 0..100,000: most debt or credit of a tenant in a lane
+	ProviderSecondBase int64 `json:"provider_second_base"`    // seconds that cost one fairness unit; 30
+	CostBaseMicro      int64 `json:"cost_base_micro"`         // micro-units of currency that cost one fairness unit; 100,000
+	GPUSecondBase      int64 `json:"gpu_second_base"`         // GPU seconds that cost one fairness unit; 30
 }
 
 // Strategy is how a lane charges its tenants.
@@ -62,8 +67,14 @@ type Lane struct {
 
 // LaneAccount is what a lane holds in one pool group, in slot units.
 type LaneAccount struct {
-	PoolGroup     string `json:"pool_group"`
-	ReservedUnits int64  `json:"reserved_units"`
+	PoolGroup     string   `json:"pool_group"`
+	ReservedUnits int64    `json:"reserved_units"`
+	HeadroomUnits int64    `json:"headroom_units"`         // of the reserve, never lent
+	LendableUnits int64    `json:"lendable_units"`         // at most this much is out at a time
+	LendsTo       []string `json:"lends_to"`               // lanes that may borrow; empty: nobody
+	BorrowTimeout int64    `json:"borrow_timeout_seconds"` // within which a lent unit is back
+	Cooldown      int64    `json:"cooldown_seconds"`       // 0..3,600 without need before lending starts again
+	BorrowLimit   int64    `json:"borrow_limit_units"`     // most that the lane borrows
 }
 
 // PoolGroup is a set of pools among which a lane's capacity is counted.
@@ -142,6 +153,17 @@ type Pool struct {
 	CapacityUnits int64    `json:"capacity_units"`
 	Preference    int64    `json:"preference"` // lower goes first
 	Paused        bool     `json:"paused"`
+	CanLookUp     bool     `json:"can_look_up"` // the provider can say whether it has a job; else nothing borrowed runs here
+
+	LaneMinimums     []LaneMinimum `json:"lane_minimums"`     // units that only that lane takes
+	DedicatedLanes   []string      `json:"dedicated_lanes"`   // empty: every lane
+	DedicatedTenants []uuid.UUID   `json:"dedicated_tenants"` // empty: every tenant
+}
+
+// LaneMinimum keeps units of one pool for a lane.
+type LaneMinimum struct {
+	Lane  string `json:"lane"`
+	Units int64  `json:"units"`
 }
 
 // Model is a catalogue entry: what it accepts, what it takes and what it costs.

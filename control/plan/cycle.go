@@ -11,6 +11,11 @@ type Plan struct {
 	Starts []Start   // in order; all of them, or a prefix, may be claimed
 	More   bool      // the batch was full: there may be more to start at once
 	Wake   time.Time // when something changes by time alone; zero: only by an event
+
+	// What the claim writes beside the starts, also when there are none.
+	Relabels []Loan    // these become OWN, before the starts
+	Lending  []Lending // lanes that stop to lend, or start again
+	Repaid   []Repaid  // debts paid in visits
 }
 
 // Cycle plans at most batch starts on the counters of the snapshot. Every start must be answered with

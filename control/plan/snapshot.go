@@ -29,18 +29,47 @@ type Snapshot struct {
 	Tenants map[uuid.UUID]TenantUse // tenants that have heads
 	InLane  map[TenantLane]Use      // the same tenants, by lane
 	Users   map[TenantUser]UserUse  // users that have heads
+	Debts   map[TenantLane]int64    // milli-units, of the tenants in InLane; below 0: credit
+	Loans   []Loan                  // units that run on other lanes' reserves, oldest first; at most MaxLoans
+}
+
+// MaxLoans bounds Snapshot.Loans: the oldest of each lane come first in line.
+const MaxLoans = 1000
+
+// Loan is one attempt that runs on units of another lane.
+type Loan struct {
+	AttemptID    uuid.UUID
+	Lane, Lender string
+	Units        int64
+}
+
+// Lending is a change of a lane's will to lend.
+type Lending struct {
+	Lane    string
+	Stopped bool
+}
+
+// Repaid is debt that a tenant has paid in its visits, in milli-units; below 0: credit that was paid out.
+type Repaid struct {
+	TenantLane
+	Milli int64
 }
 
 // Use counts tasks and slot units that run.
 type Use struct{ Tasks, Units int64 }
 
 // LaneUse is what a lane's account holds.
-type LaneUse struct{ Own, Common, Borrowed, Lent int64 }
+type LaneUse struct {
+	Own, Common, Borrowed, Lent int64
+	Stopped                     bool // it lends nothing for now
+}
 
 // PoolUse is what a pool's shards hold together.
 type PoolUse struct {
 	Used  int64
-	Limit int64 // adaptive limit; -1: none
+	Limit int64            // adaptive limit; -1: none
+	Open  bool             // its breaker is open: nothing starts
+	Lanes map[string]int64 // used units by lane, for pools with lane minimums
 }
 
 // TenantUse is a tenant's running total across lanes.

@@ -12,7 +12,10 @@ import (
 // Claim asks for a batch of starts in one transaction.
 type Claim struct {
 	PoolGroup     string
-	PolicyVersion int64 // the version under which it was planned
+	PolicyVersion int64          // the version under which it was planned
+	Relabels      []plan.Loan    // done first: BORROWED becomes OWN where it still runs and the lane has own units
+	Lending       []plan.Lending // flags of lanes, written before the starts are decided
+	Repaid        []plan.Repaid  // taken from debts
 	Starts        []ClaimStart
 }
 
