@@ -111,8 +111,10 @@ func (m *Monitor) Demand(ctx context.Context, since time.Time) ([]monitor.Tenant
 const sqlMonitorIdentify = `
 	SELECT t.tenant_id, t.code, t.name, o.queued_since
 	FROM unnest($1::uuid[]) AS want(id) JOIN tenant t ON t.tenant_id = want.id
-	LEFT JOIN LATERAL (SELECT queued_since FROM generation_task g
-	      WHERE g.state = 'QUEUED' AND g.tenant_id = t.tenant_id ORDER BY queued_since LIMIT 1) o ON true`
+	LEFT JOIN LATERAL (SELECT min(first.queued_since) AS queued_since FROM tenant_lane_runtime r
+	      CROSS JOIN LATERAL (SELECT queued_since FROM generation_task g
+	            WHERE g.state = 'QUEUED' AND g.tenant_id = r.tenant_id AND g.queue_class = r.lane ORDER BY queued_since LIMIT 1) first
+	      WHERE r.tenant_id = t.tenant_id AND r.queued_tasks > 0) o ON true`
 
 // Identify reads names and oldest waits of a few tenants.
 func (m *Monitor) Identify(ctx context.Context, ids []uuid.UUID) ([]monitor.TenantFace, error) {
