@@ -8,7 +8,9 @@ import (
 // Clone returns a document that shares nothing with d. Lists that are absent become empty ones.
 func (d *Document) Clone() *Document {
 	c := *d
-	c.Lanes = clones(d.Lanes, func(l *Lane) { l.Accounts = own(l.Accounts) })
+	c.Lanes = clones(d.Lanes, func(l *Lane) {
+		l.Accounts = clones(l.Accounts, func(a *LaneAccount) { a.LendsTo = own(a.LendsTo) })
+	})
 	c.PoolGroups = own(d.PoolGroups)
 	c.Plans = clones(d.Plans, func(p *Plan) { p.Models = own(p.Models) })
 	c.Tenants = clones(d.Tenants, func(o *TenantOverride) {
@@ -18,7 +20,12 @@ func (d *Document) Clone() *Document {
 			*p = copied(*p)
 		}
 	})
-	c.Pools = clones(d.Pools, func(p *Pool) { p.Parents = own(p.Parents) })
+	c.Pools = clones(d.Pools, func(p *Pool) {
+		p.Parents = own(p.Parents)
+		p.LaneMinimums = own(p.LaneMinimums)
+		p.DedicatedLanes = own(p.DedicatedLanes)
+		p.DedicatedTenants = own(p.DedicatedTenants)
+	})
 	c.Models = clones(d.Models, func(m *Model) {
 		m.Resolutions = own(m.Resolutions)
 		m.Seconds = own(m.Seconds)

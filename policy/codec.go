@@ -29,7 +29,8 @@ func Digest(encoded []byte) [32]byte { return sha256.Sum256(encoded) }
 
 // Decode reads a document and refuses whatever it would otherwise have to guess at: unknown, doubled
 // and (in the newest schema) missing keys, null, values of another type, text after the end, more than
-// 16 levels, more than MaxDocumentBytes. The error is a CodeInvalid control.Error that names every
+// 16 levels, more than MaxDocumentBytes. What an older schema lacks gets the values under which its
+// platform goes on as it did, and the document comes back in the newest schema. The error is a CodeInvalid control.Error that names every
 // place. Whether the document may be published is Validate's to say.
 func Decode(data []byte) (*Document, error) {
 	if len(data) > MaxDocumentBytes {
@@ -39,8 +40,10 @@ func Decode(data []byte) (*Document, error) {
 		return nil, err
 	}
 	var d Document
+	d.beforeSchema2(data)
 	if err := json.Unmarshal(data, &d); err != nil {
 		return nil, control.Invalid([]control.FieldError{{Field: "document", Key: KeyBadJSON, Args: args{"offset": int64(0)}}})
 	}
+	d.afterSchema1()
 	return d.normal(), nil
 }

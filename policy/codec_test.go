@@ -27,11 +27,16 @@ func TestDecodeRefusesWhatItWouldHaveToGuess(t *testing.T) {
 	t.Parallel()
 	text := encode(t, sample())
 	for _, c := range []struct{ name, from, to, field, key string }{
-		{"unknown key", `"schema":1`, `"schema":1,"colour":2`, "colour", policy.KeyUnknownKey},
+		{"unknown key", `"schema":2`, `"schema":2,"colour":2`, "colour", policy.KeyUnknownKey},
 		{"other case", `"switches":`, `"Switches":`, "Switches", policy.KeyUnknownKey},
 		{"missing switch", `"admission_open":true,"scheduling_running":true`, `"admission_open":true`, "switches.scheduling_running", policy.KeyMissing},
-		{"doubled key", `"schema":1`, `"schema":1,"schema":1`, "schema", policy.KeyDuplicateKey},
+		{"doubled key", `"schema":2`, `"schema":2,"schema":2`, "schema", policy.KeyDuplicateKey},
 		{"doubled deep", `"burst_rounds":20`, `"burst_rounds":20,"burst_rounds":9`, "scheduling.burst_rounds", policy.KeyDuplicateKey},
+		{"missing lending", `"headroom_units":0,`, ``, "lanes[0].accounts[0].headroom_units", policy.KeyMissing},
+		{"missing minimums", `"lane_minimums":[],`, ``, "pools[0].lane_minimums", policy.KeyMissing},
+		{"null minimums", `"lane_minimums":[]`, `"lane_minimums":null`, "pools[0].lane_minimums", policy.KeyNull},
+		{"fraction lent", `"lendable_units":0`, `"lendable_units":0.5`, "lanes[0].accounts[0].lendable_units", policy.KeyNotWhole},
+		{"bad dedicated tenant", `"dedicated_tenants":[]`, `"dedicated_tenants":["acme"]`, "pools[0].dedicated_tenants[0]", policy.KeyWrongType},
 		{"null", `"burst_rounds":20`, `"burst_rounds":null`, "scheduling.burst_rounds", policy.KeyNull},
 		{"null list", `"parents":[]`, `"parents":null`, "pools[0].parents", policy.KeyNull},
 		{"text for number", `"burst_rounds":20`, `"burst_rounds":"20"`, "scheduling.burst_rounds", policy.KeyWrongType},
@@ -46,7 +51,7 @@ func TestDecodeRefusesWhatItWouldHaveToGuess(t *testing.T) {
 		{"trailing junk", `"scheduling_running":true}}`, `"scheduling_running":true}}x`, "document", policy.KeyTrailingData},
 		{"cut", `"scheduling_running":true}}`, `"scheduling_running":tr`, "document", policy.KeyBadJSON},
 		{"NaN", `"safe_utilisation":0.75`, `"safe_utilisation":NaN`, "document", policy.KeyBadJSON},
-		{"deep", `"schema":1`, `"schema":1,"x":` + strings.Repeat("[", 40) + strings.Repeat("]", 40), "document", policy.KeyTooDeep},
+		{"deep", `"schema":2`, `"schema":2,"x":` + strings.Repeat("[", 40) + strings.Repeat("]", 40), "document", policy.KeyTooDeep},
 		{"not UTF-8", `"code":"gen4"`, "\"code\":\"gen\xff\"", "document", policy.KeyBadText},
 		{"bad id", `"tenants":[]`, `"tenants":[{"tenant_id":"x","code":"a"}]`, "tenants[0].tenant_id", policy.KeyWrongType},
 	} {

@@ -8,6 +8,9 @@ const DefaultGroup = "default"
 // ClassExpensive is the resource class that the shipped document routes to the lane of costly tasks.
 const ClassExpensive = "EXPENSIVE"
 
+// DefaultCooldown is how many seconds a lane must have been without need before it lends again.
+const DefaultCooldown = 60
+
 // Default returns the shipped document: the numbers of the design, six lanes, four plans and one pool
 // group without pools. Lanes hold nothing until pools exist.
 func Default() *Document {
@@ -16,6 +19,7 @@ func Default() *Document {
 		Scheduling: Scheduling{
 			BaseQuantumUnits: 4, BurstRounds: 20, InitialBurstCredit: 0,
 			AgingStepSeconds: 300, AgingCap: 3, FitScan: 16, MaxSkips: 4,
+			RepayPermille: 500, DebtTaskUnits: 50, DebtTotalUnits: 500,
 			ProviderSecondBase: 30, CostBaseMicro: control.MicroUnits / 10, GPUSecondBase: 30,
 		},
 		Lanes: []Lane{
@@ -52,7 +56,7 @@ func Default() *Document {
 func defaultLane(code string, weight, target int64) Lane {
 	return Lane{
 		Code: code, Weight: weight, Strategy: DRR,
-		Accounts:      []LaneAccount{{PoolGroup: DefaultGroup}},
+		Accounts:      []LaneAccount{{PoolGroup: DefaultGroup, LendsTo: []string{}, Cooldown: DefaultCooldown}},
 		AdmissionOpen: true, WaitTargetSeconds: target,
 		MaxQueuedTasks: 200_000, MaxQueuedUnits: 2_000_000, MaxAttempts: 3,
 	}

@@ -74,7 +74,7 @@ func Diff(before, after *Document, tenants []Tenant) []Change {
 		func(g *PoolGroup) []value { return fieldsOf(groupNumbers, nil, g) })
 	pairs(d, ObjectPlan, before.Plans, after.Plans, func(p *Plan) string { return p.Code }, planPath, planFields)
 	d.tenants(tenants)
-	pairs(d, ObjectPool, before.Pools, after.Pools, poolKey, poolPath, func(p *Pool) []value { return fieldsOf(poolNumbers, poolOthers, p) })
+	pairs(d, ObjectPool, before.Pools, after.Pools, poolKey, poolPath, d.poolFields(tenants))
 	d.order("pools", codes(before.Pools, poolKey), codes(after.Pools, poolKey))
 	pairs(d, ObjectModel, before.Models, after.Models, func(m *Model) string { return m.Code }, modelPath,
 		func(m *Model) []value { return fieldsOf(modelNumbers, modelOthers, m) })
@@ -167,6 +167,21 @@ func (c Change) field(f value, before, after any) Change {
 	return c
 }
 
+// poolFields are a pool's fields, with the codes of the tenants to whom it is dedicated where they are known.
+func (d *differ) poolFields(tenants []Tenant) func(*Pool) []value {
+	known := keyed(tenants, func(t *Tenant) uuid.UUID { return t.ID })
+	return func(p *Pool) []value {
+		list := fieldsOf(poolNumbers, poolOthers, p)
+		ids := list[len(list)-1].v.([]string)
+		for i, id := range p.DedicatedTenants {
+			if t, ok := known[id]; ok {
+				ids[i] = t.Code
+			}
+		}
+		return list
+	}
+}
+
 // pairs compares two lists of objects by their code: those of now in their order, then those that went.
 func pairs[T any](d *differ, kind ObjectKind, old, now []T, key func(*T) string, path func(string) string, fields func(*T) []value) {
 	before, after := keyed(old, key), keyed(now, key)
@@ -204,7 +219,7 @@ func (d *differ) lanes() {
 		from = len(d.rows)
 		pairs(d, ObjectLaneAccount, accountsBefore, accountsAfter, func(a *LaneAccount) string { return a.PoolGroup },
 			func(g string) string { return accountPath(code, g) },
-			func(a *LaneAccount) []value { return fieldsOf(accountNumbers, nil, a) })
+			func(a *LaneAccount) []value { return fieldsOf(accountNumbers, accountOthers, a) })
 		for i := from; i < len(d.rows); i++ {
 			d.rows[i].ID = code + "/" + d.rows[i].ID
 			d.rows[i].Name = d.rows[i].ID

@@ -2,8 +2,9 @@ package policy
 
 import "github.com/google/uuid"
 
-// SchemaVersion is the schema number that this build writes.
-const SchemaVersion = 1
+// SchemaVersion is the schema number that this build writes: 2 has lending, debts, earmarks, lane minimums
+// and dedicated pools. Decode brings older documents up to it.
+const SchemaVersion = 2
 
 // Document is one immutable policy version: every setting of the scheduler and the gate.
 // Lists are ordered: lane order is the ring order of lanes, pool order breaks ties.

@@ -37,7 +37,34 @@ func SetLaneReserved(lane, group, value string) Edit {
 	return Edit{Object: ObjectLaneAccount, ID: lane, Group: group, Field: "reserved_units", Value: value}
 }
 
-// SetPool sets capacity_units, preference or paused of a pool.
+// SetLaneAccount sets a field of what a lane holds in a pool group: a whole number, or lends_to, the codes
+// of lanes with commas between them.
+func SetLaneAccount(lane, group, field, value string) Edit {
+	return Edit{Object: ObjectLaneAccount, ID: lane, Group: group, Field: field, Value: value}
+}
+
+// SetScheduling sets a whole number of the scheduling settings.
+func SetScheduling(field, value string) Edit {
+	return Edit{Object: ObjectScheduling, Field: field, Value: value}
+}
+
+// SchedulingFields names the scheduling settings in the order of forms.
+func SchedulingFields() []string { return numberNames(schedulingNumbers) }
+
+// AccountFields names the whole numbers of what a lane holds in a pool group, in the order of forms.
+func AccountFields() []string { return numberNames(accountNumbers) }
+
+func numberNames[T any](list []number[T]) []string {
+	out := make([]string, len(list))
+	for i, n := range list {
+		out[i] = n.name
+	}
+	return out
+}
+
+// SetPool sets capacity_units, preference, paused, can_look_up, or one of the lists of a pool, whose members
+// have commas between them: lane_minimums ("RECOVERY 2, PAID_SHARED 1"), dedicated_lanes (codes) and
+// dedicated_tenants (ids).
 func SetPool(key, field, value string) Edit {
 	return Edit{Object: ObjectPool, ID: key, Field: field, Value: value}
 }
@@ -148,16 +175,16 @@ func (d *Document) edit(f *faults, path string, e Edit) {
 		} else if a, found := find(l.Accounts, func(a *LaneAccount) bool { return a.PoolGroup == e.Group }); !found {
 			f.add(path, KeyUnknown, args{"value": Printable(e.Group, 80)})
 		} else {
-			setNumber(f, path, e, accountNumbers, a)
+			editAccount(f, path, e, a)
 		}
 	case ObjectPool:
 		if p, ok := d.Pool(e.ID); !ok {
 			f.add(path, KeyUnknown, args{"value": Printable(e.ID, 200)})
-		} else if e.Field == "paused" {
-			setBool(f, path, e, &p.Paused)
 		} else {
-			setNumber(f, path, e, poolNumbers, p)
+			editPool(f, path, e, p)
 		}
+	case ObjectScheduling:
+		setNumber(f, path, e, schedulingNumbers, &d.Scheduling)
 	case ObjectSwitches:
 		if at, ok := switchFields[e.Field]; ok {
 			setBool(f, path, e, at(&d.Switches))

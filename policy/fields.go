@@ -17,6 +17,7 @@ const (
 	UnitRounds    Unit = "rounds"
 	UnitBands     Unit = "bands"
 	UnitTimes     Unit = "times"
+	UnitPermille  Unit = "permille"
 	UnitBytes     Unit = "bytes"
 )
 
@@ -55,6 +56,11 @@ var schedulingNumbers = []number[Scheduling]{
 	{"aging_cap", UnitBands, 3, 4, func(s *Scheduling) *int64 { return &s.AgingCap }},
 	{"fit_scan", UnitTasks, 0, 256, func(s *Scheduling) *int64 { return &s.FitScan }},
 	{"max_skips", UnitTimes, 1, 100, func(s *Scheduling) *int64 { return &s.MaxSkips }},
+	{"earmark_after_seconds", UnitSeconds, 0, 86_400, func(s *Scheduling) *int64 { return &s.EarmarkAfter }},
+	{"earmark_timeout_seconds", UnitSeconds, 0, MaxSeconds, func(s *Scheduling) *int64 { return &s.EarmarkTimeout }},
+	{"repay_permille", UnitPermille, 0, 900, func(s *Scheduling) *int64 { return &s.RepayPermille }},
+	{"debt_task_units", UnitFairness, 0, 100_000, func(s *Scheduling) *int64 { return &s.DebtTaskUnits }},
+	{"debt_total_units", UnitFairness, 0, 100_000, func(s *Scheduling) *int64 { return &s.DebtTotalUnits }},
 	{"provider_second_base", UnitSeconds, 1, 86_400, func(s *Scheduling) *int64 { return &s.ProviderSecondBase }},
 	{"cost_base_micro", UnitMicro, 1, MaxMicro, func(s *Scheduling) *int64 { return &s.CostBaseMicro }},
 	{"gpu_second_base", UnitSeconds, 1, 86_400, func(s *Scheduling) *int64 { return &s.GPUSecondBase }},
@@ -84,6 +90,15 @@ var laneOthers = []other[Lane]{
 
 var accountNumbers = []number[LaneAccount]{
 	{"reserved_units", UnitSlots, 0, MaxUnits, func(a *LaneAccount) *int64 { return &a.ReservedUnits }},
+	{"headroom_units", UnitSlots, 0, MaxUnits, func(a *LaneAccount) *int64 { return &a.HeadroomUnits }},
+	{"lendable_units", UnitSlots, 0, MaxUnits, func(a *LaneAccount) *int64 { return &a.LendableUnits }},
+	{"borrow_timeout_seconds", UnitSeconds, 0, 86_400, func(a *LaneAccount) *int64 { return &a.BorrowTimeout }},
+	{"cooldown_seconds", UnitSeconds, 0, 3_600, func(a *LaneAccount) *int64 { return &a.Cooldown }},
+	{"borrow_limit_units", UnitSlots, 0, MaxUnits, func(a *LaneAccount) *int64 { return &a.BorrowLimit }},
+}
+
+var accountOthers = []other[LaneAccount]{
+	{"lends_to", UnitNone, func(a *LaneAccount) any { return a.LendsTo }},
 }
 
 var groupNumbers = []number[PoolGroup]{
@@ -139,6 +154,15 @@ var poolOthers = []other[Pool]{
 	{"region", UnitNone, func(p *Pool) any { return p.Region }},
 	{"model", UnitNone, func(p *Pool) any { return p.Model }},
 	{"paused", UnitNone, func(p *Pool) any { return p.Paused }},
+	{"can_look_up", UnitNone, func(p *Pool) any { return p.CanLookUp }},
+	{"lane_minimums", UnitSlots, func(p *Pool) any { return minimumTexts(p.LaneMinimums) }},
+	{"dedicated_lanes", UnitNone, func(p *Pool) any { return p.DedicatedLanes }},
+	{"dedicated_tenants", UnitNone, func(p *Pool) any { return idTexts(p.DedicatedTenants) }},
+}
+
+var poolSwitches = map[string]func(*Pool) *bool{
+	"paused":      func(p *Pool) *bool { return &p.Paused },
+	"can_look_up": func(p *Pool) *bool { return &p.CanLookUp },
 }
 
 var modelNumbers = []number[Model]{

@@ -33,6 +33,17 @@ const (
 	KeyP95BelowMean      = "p95_below_mean"     //
 	KeyPlanInUse         = "plan_in_use"        // tenants are on a plan that is not there
 	KeyCodeMismatch      = "code_mismatch"      // an override whose code is not its tenant's
+	KeyHeadroomOverLane  = "headroom_over_lane" // more headroom than reserve
+	KeyLendableOverLane  = "lendable_over_lane" // more is lent than reserve less headroom
+	KeyLendsToItself     = "lends_to_itself"    //
+	KeyLendsElsewhere    = "lends_elsewhere"    // to a lane that has no account in the pool group
+	KeyNoBorrowTimeout   = "no_borrow_timeout"  // lends without a promise of when it is back
+	KeyEarmarkBelowP95   = "earmark_below_p95"  // an earmark would end before the pool's slowest task
+	KeyMinimumsOverPool  = "minimums_over_pool" // lanes keep more of a pool than it has
+	KeyMinimumNotTaken   = "minimum_not_taken"  // kept for a lane that may not run in the pool
+	KeyNotAMinimum       = "not_a_minimum"      // not a lane and its units
+	KeyPoolsKept         = "pools_kept"         // a lane to which tasks of the model go finds only pools that are kept for others
+	KeyTenantsKeptOut    = "tenants_kept_out"   // every pool of the model is dedicated, to other tenants than may use it
 	KeyMoreErrors        = "more_errors"        // the list was cut
 	KeyReasonRequired    = "reason_required"    //
 	KeyMoved             = "moved"              // another version was published meanwhile
@@ -82,6 +93,17 @@ var MessageArgs = map[string][]string{
 	KeyP95BelowMean:      {"p95", "mean", "unit"},
 	KeyPlanInUse:         {"tenants", "first"},
 	KeyCodeMismatch:      {"value", "expected"},
+	KeyHeadroomOverLane:  {"headroom", "reserved", "over", "unit"},
+	KeyLendableOverLane:  {"lendable", "reserved", "headroom", "over", "unit"},
+	KeyLendsToItself:     {"value"},
+	KeyLendsElsewhere:    {"value", "group"},
+	KeyNoBorrowTimeout:   {"lendable", "unit"},
+	KeyEarmarkBelowP95:   {"value", "p95", "pool", "unit"},
+	KeyMinimumsOverPool:  {"minimums", "capacity", "over", "unit"},
+	KeyMinimumNotTaken:   {"value"},
+	KeyNotAMinimum:       {"value"},
+	KeyPoolsKept:         {"model", "demand", "room", "unit"},
+	KeyTenantsKeptOut:    {"tenants", "first"},
 	KeyMoreErrors:        {"count"},
 	KeyReasonRequired:    {},
 	KeyMoved:             {"base", "current"},

@@ -58,7 +58,7 @@ func fill(t *rapid.T, v reflect.Value) {
 func change(t *rapid.T, d *policy.Document, ts []policy.Tenant) *policy.Document {
 	d = d.Clone()
 	for range rapid.IntRange(0, 6).Draw(t, "changes") {
-		switch rapid.IntRange(0, 12).Draw(t, "what") {
+		switch rapid.IntRange(0, 16).Draw(t, "what") {
 		case 0:
 			d.Lanes[rapid.IntRange(0, len(d.Lanes)-1).Draw(t, "lane")].Weight = rapid.Int64Range(0, 9).Draw(t, "weight")
 		case 1:
@@ -78,15 +78,45 @@ func change(t *rapid.T, d *policy.Document, ts []policy.Tenant) *policy.Document
 				d.Pools = append(d.Pools[:i], d.Pools[i+1:]...)
 			}
 		case 10:
-			d.Pools = append(d.Pools, policy.Pool{Key: "new:" + uuid.NewSHA1(uuid.Nil, []byte{byte(len(d.Pools)), byte(rapid.IntRange(0, 255).Draw(t, "key"))}).String(), Kind: policy.PoolCapGroup, Parents: []string{}})
+			d.Pools = append(d.Pools, policy.Pool{Key: "new:" + uuid.NewSHA1(uuid.Nil, []byte{byte(len(d.Pools)), byte(rapid.IntRange(0, 255).Draw(t, "key"))}).String(), Kind: policy.PoolCapGroup,
+				Parents: []string{}, LaneMinimums: []policy.LaneMinimum{}, DedicatedLanes: []string{}, DedicatedTenants: []uuid.UUID{}})
 		case 11:
 			i, j := rapid.IntRange(0, len(d.Lanes)-1).Draw(t, "i"), rapid.IntRange(0, len(d.Lanes)-1).Draw(t, "j")
 			d.Lanes[i], d.Lanes[j] = d.Lanes[j], d.Lanes[i]
+		case 12, 13:
+			changeLending(t, &d.Lanes[rapid.IntRange(0, len(d.Lanes)-1).Draw(t, "lane")].Accounts[0])
+		case 14:
+			changeKept(t, &d.Pools[rapid.IntRange(0, len(d.Pools)-1).Draw(t, "pool")], ts)
+		case 15:
+			d.Scheduling.RepayPermille = rapid.Int64Range(0, 900).Draw(t, "repay")
+			d.Scheduling.EarmarkAfter = rapid.Int64Range(0, 900).Draw(t, "earmark")
 		default:
 			d.Limits.SafeUtilisation = rapid.Float64Range(0.1, 1).Draw(t, "utilisation")
 		}
 	}
 	return d
+}
+
+var someLanes = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"STANDARD", "PAID_SHARED", "RECOVERY"}), 0, 3, rapid.ID[string])
+
+func changeLending(t *rapid.T, a *policy.LaneAccount) {
+	units := func(name string) int64 { return rapid.Int64Range(0, 9).Draw(t, name) }
+	a.HeadroomUnits, a.LendableUnits, a.BorrowTimeout, a.Cooldown, a.BorrowLimit =
+		units("headroom"), units("lendable"), units("timeout"), units("cooldown"), units("limit")
+	a.LendsTo = someLanes.Draw(t, "lends to")
+}
+
+func changeKept(t *rapid.T, p *policy.Pool, ts []policy.Tenant) {
+	p.CanLookUp = rapid.Bool().Draw(t, "look up")
+	p.DedicatedLanes = someLanes.Draw(t, "dedicated")
+	p.LaneMinimums = []policy.LaneMinimum{}
+	for _, lane := range someLanes.Draw(t, "minimums") {
+		p.LaneMinimums = append(p.LaneMinimums, policy.LaneMinimum{Lane: lane, Units: rapid.Int64Range(1, 9).Draw(t, "units")})
+	}
+	p.DedicatedTenants = []uuid.UUID{}
+	for _, i := range rapid.SliceOfNDistinct(rapid.IntRange(0, len(ts)-1), 0, 2, rapid.ID[int]).Draw(t, "tenants") {
+		p.DedicatedTenants = append(p.DedicatedTenants, ts[i].ID)
+	}
 }
 
 func changeOverride(t *rapid.T, d *policy.Document, who policy.Tenant) {

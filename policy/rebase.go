@@ -38,7 +38,7 @@ func Rebase(base, mine, theirs *Document) (conflicts []Conflict, merged *Documen
 // identity names, for each list of objects, the key by which its members are known.
 var identity = map[string]string{
 	"lanes": "code", "pool_groups": "code", "plans": "code", "tenants": "code", "pools": "key",
-	"models": "code", "accounts": "pool_group", "routing": "",
+	"models": "code", "accounts": "pool_group", "routing": "", "lane_minimums": "lane",
 }
 
 func tree(d *Document) (any, error) {

@@ -40,10 +40,13 @@ func Validate(doc *Document, tenants []Tenant) []control.FieldError {
 	validatePlans(f, x)
 	validateModels(f, x)
 	validatePools(f, x)
+	validateKept(f, x, tenants)
+	validateEarmarks(f, doc)
 	validateRouting(f, x)
 	validateLimits(f, &doc.Limits)
 	validateTenants(f, x, tenants)
 	validateDemand(f, x)
+	validateDedicated(f, x, tenants)
 	return f.all()
 }
 

@@ -21,6 +21,39 @@ func validateLanes(f *faults, x *index) {
 				f.add(path+".pool_group", KeyDuplicate, args{"value": Printable(a.PoolGroup, 80)})
 			}
 			seen[a.PoolGroup] = true
+			validateLending(f, x, path, l, a)
+		}
+	}
+}
+
+// validateLending holds that a lane lends what it has, to lanes that can take it, with a promise.
+func validateLending(f *faults, x *index, path string, l *Lane, a *LaneAccount) {
+	unit := string(UnitSlots)
+	if over := addUp(a.HeadroomUnits, -a.ReservedUnits); over > 0 {
+		f.add(path+".headroom_units", KeyHeadroomOverLane, args{"headroom": a.HeadroomUnits, "reserved": a.ReservedUnits, "over": over, "unit": unit})
+	} else if over := addUp(addUp(a.LendableUnits, a.HeadroomUnits), -a.ReservedUnits); over > 0 {
+		f.add(path+".lendable_units", KeyLendableOverLane, args{
+			"lendable": a.LendableUnits, "reserved": a.ReservedUnits, "headroom": a.HeadroomUnits, "over": over, "unit": unit,
+		})
+	}
+	if a.LendableUnits > 0 && a.BorrowTimeout == 0 {
+		f.add(path+".borrow_timeout_seconds", KeyNoBorrowTimeout, args{"lendable": a.LendableUnits, "unit": unit})
+	}
+	place := path + ".lends_to"
+	if n := len(a.LendsTo); n > maxLanes {
+		f.add(place, KeyTooMany, args{"count": int64(n), "max": int64(maxLanes)})
+		return
+	}
+	for i, to := range a.LendsTo {
+		switch other, known := x.lanes[to]; {
+		case !known:
+			f.add(place, KeyUnknown, args{"value": Printable(to, 80)})
+		case to == l.Code:
+			f.add(place, KeyLendsToItself, args{"value": to})
+		case slices.Contains(a.LendsTo[:i], to):
+			f.add(place, KeyDuplicate, args{"value": to})
+		case !slices.ContainsFunc(other.Accounts, func(b LaneAccount) bool { return b.PoolGroup == a.PoolGroup }):
+			f.add(place, KeyLendsElsewhere, args{"value": to, "group": Printable(a.PoolGroup, 80)})
 		}
 	}
 }

@@ -101,7 +101,7 @@ func validateDemand(f *faults, x *index) {
 		if !m.Enabled {
 			continue
 		}
-		var any bool
+		var serving []*Pool
 		var largest int64
 		fits := map[string]bool{} // pool groups in which one task has room
 		for j := range x.doc.Pools {
@@ -109,21 +109,27 @@ func validateDemand(f *faults, x *index) {
 			if !p.takes(m) {
 				continue
 			}
-			any = true
+			serving = append(serving, p)
 			largest = max(largest, rooms[j])
 			if rooms[j] >= m.SlotUnits {
 				fits[p.Group] = true
 			}
 		}
 		switch {
-		case !any:
+		case len(serving) == 0:
 			f.add(modelPath(m.Code), KeyNoPool, nil)
 		case len(fits) == 0:
 			f.add(modelPath(m.Code)+".slot_units", KeyDemandOverPools, args{"demand": m.SlotUnits, "largest_pool": largest, "unit": string(UnitSlots)})
 		default:
 			for _, lane := range x.lanesOf(m) {
-				if l, ok := x.lanes[lane]; ok && !slices.ContainsFunc(l.Accounts, func(a LaneAccount) bool { return fits[a.PoolGroup] }) {
+				l, ok := x.lanes[lane]
+				if !ok {
+					continue
+				}
+				if !slices.ContainsFunc(l.Accounts, func(a LaneAccount) bool { return fits[a.PoolGroup] }) {
 					f.add(lanePath(lane)+".accounts", KeyLaneCannotRun, args{"model": m.Code, "demand": m.SlotUnits, "unit": string(UnitSlots)})
+				} else if room := x.roomLeft(l, serving); room < m.SlotUnits {
+					f.add(lanePath(lane)+".accounts", KeyPoolsKept, args{"model": m.Code, "demand": m.SlotUnits, "room": room, "unit": string(UnitSlots)})
 				}
 			}
 		}

@@ -32,6 +32,34 @@ func override(ts []policy.Tenant, i int, o policy.TenantOverride) policy.TenantO
 	return o
 }
 
+// lender and kept are where lends and keeps change something.
+const (
+	lender = "lanes[ENTERPRISE_RESERVED].accounts[default]"
+	kept   = "pools[provider:runway:acct-1:us:gen4]"
+)
+
+// lends breaks something of a lane that lends 25 of its 30 units and keeps 5 free.
+func lends(edit func(*policy.LaneAccount)) func(*policy.Document, []policy.Tenant) {
+	return func(d *policy.Document, _ []policy.Tenant) { edit(lending(d)) }
+}
+
+func lending(d *policy.Document) *policy.LaneAccount {
+	a := &d.Lanes[0].Accounts[0]
+	a.HeadroomUnits, a.LendableUnits, a.BorrowTimeout, a.LendsTo = 5, 25, 600, []string{control.LanePaid, control.LaneStandard}
+	return a
+}
+
+// keeps breaks something of a pool that keeps 2 of its 40 units for a lane.
+func keeps(edit func(*policy.Pool)) func(*policy.Document, []policy.Tenant) {
+	return func(d *policy.Document, _ []policy.Tenant) { edit(keeping(d)) }
+}
+
+func keeping(d *policy.Document) *policy.Pool {
+	p := &d.Pools[1]
+	p.LaneMinimums = []policy.LaneMinimum{{Lane: control.LaneRecovery, Units: 2}}
+	return p
+}
+
 var breaches = []breach{
 	{"newer schema", func(d *policy.Document, _ []policy.Tenant) { d.Schema = 99 }, "schema", policy.KeySchema},
 	{"base quantum 0", func(d *policy.Document, _ []policy.Tenant) { d.Scheduling.BaseQuantumUnits = 0 }, "scheduling.base_quantum_units", policy.KeyRange},
@@ -42,6 +70,12 @@ var breaches = []breach{
 	{"aging cap 2 starves", func(d *policy.Document, _ []policy.Tenant) { d.Scheduling.AgingCap = 2 }, "scheduling.aging_cap", policy.KeyRange},
 	{"fit scan", func(d *policy.Document, _ []policy.Tenant) { d.Scheduling.FitScan = 257 }, "scheduling.fit_scan", policy.KeyRange},
 	{"max skips", func(d *policy.Document, _ []policy.Tenant) { d.Scheduling.MaxSkips = 0 }, "scheduling.max_skips", policy.KeyRange},
+	{"repay share", func(d *policy.Document, _ []policy.Tenant) { d.Scheduling.RepayPermille = 901 }, "scheduling.repay_permille", policy.KeyRange},
+	{"debt of a task", func(d *policy.Document, _ []policy.Tenant) { d.Scheduling.DebtTaskUnits = 100_001 }, "scheduling.debt_task_units", policy.KeyRange},
+	{"debt in total", func(d *policy.Document, _ []policy.Tenant) { d.Scheduling.DebtTotalUnits = -1 }, "scheduling.debt_total_units", policy.KeyRange},
+	{"earmark after", func(d *policy.Document, _ []policy.Tenant) { d.Scheduling.EarmarkAfter = 86_401 }, "scheduling.earmark_after_seconds", policy.KeyRange},
+	{"earmark timeout negative", func(d *policy.Document, _ []policy.Tenant) { d.Scheduling.EarmarkTimeout = -1 }, "scheduling.earmark_timeout_seconds", policy.KeyRange},
+	{"earmark timeout below P95", func(d *policy.Document, _ []policy.Tenant) { d.Scheduling.EarmarkTimeout = 399 }, "scheduling.earmark_timeout_seconds", policy.KeyEarmarkBelowP95},
 	{"cost base", func(d *policy.Document, _ []policy.Tenant) { d.Scheduling.CostBaseMicro = 0 }, "scheduling.cost_base_micro", policy.KeyRange},
 	{"lane weight", func(d *policy.Document, _ []policy.Tenant) { d.Lanes[0].Weight = 1_000_001 }, "lanes[ENTERPRISE_RESERVED].weight", policy.KeyRange},
 	{"lane weight negative", func(d *policy.Document, _ []policy.Tenant) { d.Lanes[0].Weight = math.MinInt64 }, "lanes[ENTERPRISE_RESERVED].weight", policy.KeyRange},
@@ -84,6 +118,46 @@ var breaches = []breach{
 	{"tenant share", func(d *policy.Document, ts []policy.Tenant) {
 		d.Tenants = append(d.Tenants, override(ts, 0, policy.TenantOverride{BurstUnits: value(1)}))
 	}, "tenants[t-0000].burst_units", policy.KeyShareBelowTask},
+	{"headroom negative", lends(func(a *policy.LaneAccount) { a.HeadroomUnits = -1 }), lender + ".headroom_units", policy.KeyRange},
+	{"headroom over reserve", lends(func(a *policy.LaneAccount) { a.HeadroomUnits = 31 }), lender + ".headroom_units", policy.KeyHeadroomOverLane},
+	{"lendable huge", lends(func(a *policy.LaneAccount) { a.LendableUnits = math.MaxInt64 }), lender + ".lendable_units", policy.KeyLendableOverLane},
+	{"lendable over reserve less headroom", lends(func(a *policy.LaneAccount) { a.LendableUnits = 26 }), lender + ".lendable_units", policy.KeyLendableOverLane},
+	{"lends without a promise", lends(func(a *policy.LaneAccount) { a.BorrowTimeout = 0 }), lender + ".borrow_timeout_seconds", policy.KeyNoBorrowTimeout},
+	{"borrow timeout", lends(func(a *policy.LaneAccount) { a.BorrowTimeout = 86_401 }), lender + ".borrow_timeout_seconds", policy.KeyRange},
+	{"cooldown", lends(func(a *policy.LaneAccount) { a.Cooldown = 3_601 }), lender + ".cooldown_seconds", policy.KeyRange},
+	{"borrow limit", lends(func(a *policy.LaneAccount) { a.BorrowLimit = -1 }), lender + ".borrow_limit_units", policy.KeyRange},
+	{"lends to nobody known", lends(func(a *policy.LaneAccount) { a.LendsTo = []string{"GONE"} }), lender + ".lends_to", policy.KeyUnknown},
+	{"lends to itself", lends(func(a *policy.LaneAccount) { a.LendsTo = []string{control.LaneEnterprise} }), lender + ".lends_to", policy.KeyLendsToItself},
+	{"lends twice", lends(func(a *policy.LaneAccount) { a.LendsTo = append(a.LendsTo, control.LanePaid) }), lender + ".lends_to", policy.KeyDuplicate},
+	{"lends to too many", lends(func(a *policy.LaneAccount) { a.LendsTo = make([]string, 65) }), lender + ".lends_to", policy.KeyTooMany},
+	{"lends into another group", func(d *policy.Document, _ []policy.Tenant) {
+		d.PoolGroups = append(d.PoolGroups, policy.PoolGroup{Code: "veo"})
+		d.Lanes[0].Accounts = append(d.Lanes[0].Accounts, policy.LaneAccount{PoolGroup: "veo", LendsTo: []string{control.LanePaid}})
+	}, "lanes[ENTERPRISE_RESERVED].accounts[veo].lends_to", policy.KeyLendsElsewhere},
+	{"minimum of nobody", keeps(func(p *policy.Pool) { p.LaneMinimums[0].Lane = "GONE" }), kept + ".lane_minimums", policy.KeyUnknown},
+	{"minimum of nothing", keeps(func(p *policy.Pool) { p.LaneMinimums[0].Units = 0 }), kept + ".lane_minimums", policy.KeyRange},
+	{"minimum huge", keeps(func(p *policy.Pool) { p.LaneMinimums[0].Units = math.MaxInt64 }), kept + ".lane_minimums", policy.KeyRange},
+	{"minimum twice", keeps(func(p *policy.Pool) { p.LaneMinimums = append(p.LaneMinimums, p.LaneMinimums[0]) }), kept + ".lane_minimums", policy.KeyDuplicate},
+	{"minimums over pool", keeps(func(p *policy.Pool) { p.LaneMinimums[0].Units = 41 }), kept + ".lane_minimums", policy.KeyMinimumsOverPool},
+	{"minimum not taken", keeps(func(p *policy.Pool) { p.DedicatedLanes = []string{control.LanePaid} }), kept + ".lane_minimums", policy.KeyMinimumNotTaken},
+	{"minimums too many", keeps(func(p *policy.Pool) { p.LaneMinimums = make([]policy.LaneMinimum, 65) }), kept + ".lane_minimums", policy.KeyTooMany},
+	{"minimum leaves no room", keeps(func(p *policy.Pool) { p.LaneMinimums[0].Units = 39 }), "lanes[PAID_SHARED].accounts", policy.KeyPoolsKept},
+	{"minimum above leaves no room", func(d *policy.Document, _ []policy.Tenant) {
+		d.Pools[0].LaneMinimums = []policy.LaneMinimum{{Lane: control.LaneRecovery, Units: 59}}
+	}, "lanes[PAID_SHARED].accounts", policy.KeyPoolsKept},
+	{"dedicated to nobody", keeps(func(p *policy.Pool) { p.DedicatedLanes = []string{"GONE"} }), kept + ".dedicated_lanes", policy.KeyUnknown},
+	{"dedicated twice", keeps(func(p *policy.Pool) { p.DedicatedLanes = []string{control.LanePaid, control.LanePaid} }), kept + ".dedicated_lanes", policy.KeyDuplicate},
+	{"dedicated to too many", keeps(func(p *policy.Pool) { p.DedicatedLanes = make([]string, 65) }), kept + ".dedicated_lanes", policy.KeyTooMany},
+	{"dedicated away", keeps(func(p *policy.Pool) { p.DedicatedLanes = []string{control.LaneRecovery} }), "lanes[STANDARD].accounts", policy.KeyPoolsKept},
+	{"dedicated to an unknown tenant", keeps(func(p *policy.Pool) { p.DedicatedTenants = []uuid.UUID{uuid.NameSpaceDNS} }), kept + ".dedicated_tenants", policy.KeyUnknown},
+	{"dedicated to a tenant twice", func(d *policy.Document, ts []policy.Tenant) {
+		d.Pools[1].DedicatedTenants = []uuid.UUID{ts[0].ID, ts[0].ID}
+	}, kept + ".dedicated_tenants", policy.KeyDuplicate},
+	{"dedicated to too many tenants", keeps(func(p *policy.Pool) { p.DedicatedTenants = make([]uuid.UUID, 200_001) }), kept + ".dedicated_tenants", policy.KeyTooMany},
+	{"tenants kept out", func(d *policy.Document, ts []policy.Tenant) { d.Pools[1].DedicatedTenants = []uuid.UUID{ts[0].ID} }, "models[gen4]", policy.KeyTenantsKeptOut},
+	{"tenants kept out above", func(d *policy.Document, ts []policy.Tenant) {
+		d.Pools[0].DedicatedTenants, d.Pools[1].DedicatedTenants = []uuid.UUID{ts[0].ID}, []uuid.UUID{ts[1].ID}
+	}, "models[gen4]", policy.KeyTenantsKeptOut},
 	{"tenant unknown", func(d *policy.Document, _ []policy.Tenant) {
 		d.Tenants = append(d.Tenants, policy.TenantOverride{TenantID: uuid.NameSpaceDNS, Code: "ghost", Weight: value(1)})
 	}, "tenants[ghost].tenant_id", policy.KeyUnknown},
@@ -171,6 +245,28 @@ func TestEveryRuleNamesItsField(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What stands at the edge of a rule is allowed.
+func TestLendingAndKeepingMayGoToTheirLimits(t *testing.T) {
+	t.Parallel()
+	d, ts := sample(), tenants(8)
+	lending(d)
+	p := keeping(d)
+	p.LaneMinimums[0].Units = 38 // 2 are left, one task of the others
+	p.DedicatedTenants = []uuid.UUID{}
+	for _, who := range ts {
+		p.DedicatedTenants = append(p.DedicatedTenants, who.ID)
+	}
+	d.Pools[3].DedicatedLanes = []string{control.LaneExpensive, control.LaneRecovery}
+	d.Scheduling.EarmarkTimeout = 400 // the slowest model's P95, at its only length
+	d.Scheduling.RepayPermille, d.Scheduling.DebtTaskUnits, d.Scheduling.DebtTotalUnits = 0, 0, 100_000
+	wantNone(t, policy.Validate(d, ts))
+	if got := d.LargestP95(p.Key); got != 180 {
+		t.Errorf("P95 of 90 s for 5 s of clip, 10 s are accepted: %v", got)
+	}
+	d.Scheduling.EarmarkTimeout = 0
+	wantNone(t, policy.Validate(d, nil))
 }
 
 func TestAllBrokenRulesAreNamedAtOnce(t *testing.T) {
