@@ -23,4 +23,5 @@ type Need struct {
 	Model     string
 	Kind      Kind
 	SlotUnits int64
+	P95       P95Class // whether it may run on units that are lent
 }
