@@ -8,10 +8,6 @@ import (
 	"fairlane/policy"
 )
 
-// Version numbers the model below; it is frozen into each task so that estimates can be compared
-// with what came of them, and changes whenever a formula here does.
-const Version = 1
-
 // MaxUnits is the largest cost of one task in fairness units that fairness can carry; one unit is the smallest.
 const MaxUnits = 10_000
 
@@ -26,15 +22,16 @@ const (
 type Estimate struct {
 	SlotUnits     int64
 	MeanSeconds   float64 // of the provider's work
-	P95Seconds    float64
+	P95Seconds    float64 // from claim to release
 	GPUSeconds    float64
 	CostMicro     int64 // what the provider takes
 	PriceMicro    int64 // what the customer pays
-	FairnessMilli int64 // 1,000..10,000,000
-	Version       int64
+	BaseMilli     int64 // fairness milli-units before the tenant's factor, 1,000..10,000,000
+	FairnessMilli int64 // with it, in the same range: what a start is charged
+	Version       int64 // of the book; frozen into each task so that estimates can be compared with what came of them
 }
 
-// Of estimates a clip of the given resolution and length (seconds of video; ignored for models
+// Of estimates by the priors alone, for a tenant without a factor, a clip of the given resolution and length (seconds of video; ignored for models
 // without lengths) on the model, under the bases of the policy. The priors of the model's default
 // clip grow in proportion to the length and with the power 0.7 of the pixel count; slot units do
 // not grow: a provider counts jobs, and heavy work has a model entry with more units.
@@ -48,7 +45,7 @@ func Of(m *policy.Model, bases policy.Scheduling, resolution string, seconds int
 		MeanSeconds: m.MeanSeconds * scale,
 		P95Seconds:  m.P95Seconds * scale,
 		GPUSeconds:  m.GPUSeconds * scale,
-		Version:     Version,
+		Version:     PriorVersion,
 	}
 	if e.SlotUnits < 1 || e.SlotUnits > maxSlots {
 		return Estimate{}, fmt.Errorf("model %s: slot_units %d is outside 1..%d", m.Code, e.SlotUnits, maxSlots)
@@ -69,30 +66,44 @@ func Of(m *policy.Model, bases policy.Scheduling, resolution string, seconds int
 	if e.PriceMicro, err = money(m.PriceMicro, scale); err != nil {
 		return Estimate{}, fmt.Errorf("model %s: price_micro: %w", m.Code, err)
 	}
-	if e.FairnessMilli, err = fairness(e, bases); err != nil {
+	if e.BaseMilli, err = fairness(e, bases); err != nil {
 		return Estimate{}, fmt.Errorf("model %s: %w", m.Code, err)
 	}
+	e.FairnessMilli = e.BaseMilli
 	return e, nil
 }
 
-// fairness is slot_units × max(seconds, cost, GPU seconds, each over its base), in milli-units,
-// rounded up, at least one unit.
-func fairness(e Estimate, bases policy.Scheduling) (int64, error) {
-	if bases.ProviderSecondBase < 1 || bases.CostBaseMicro < 1 || bases.GPUSecondBase < 1 {
-		return 0, fmt.Errorf("scheduling bases %d s, %d micro-units, %d GPU s: each must be at least 1",
-			bases.ProviderSecondBase, bases.CostBaseMicro, bases.GPUSecondBase)
-	}
-	units := max(
-		e.MeanSeconds/float64(bases.ProviderSecondBase),
-		float64(e.CostMicro)/float64(bases.CostBaseMicro),
-		e.GPUSeconds/float64(bases.GPUSecondBase),
-	) * float64(e.SlotUnits)
+// Bases are what costs one fairness unit, each at least 1.
+type Bases struct {
+	Seconds    int64 // of a provider's work
+	CostMicro  int64 // micro-units of currency
+	GPUSeconds int64
+}
+
+// BasesOf are the bases of a policy.
+func BasesOf(s policy.Scheduling) Bases {
+	return Bases{s.ProviderSecondBase, s.CostBaseMicro, s.GPUSecondBase}
+}
+
+// milli is slot_units × max(seconds, cost, GPU seconds, each over its base) in milli-units, rounded up,
+// at least one unit; it may be more than fairness can carry.
+func (b Bases) milli(slots int64, seconds, costMicro, gpuSeconds float64) float64 {
+	units := max(seconds/float64(b.Seconds), costMicro/float64(b.CostMicro), gpuSeconds/float64(b.GPUSeconds)) * float64(slots)
 	// The slack keeps 32.000000000000004 units, a product of binary fractions, from costing a milli-unit.
-	milli := math.Ceil(units*control.Milli - 1e-6)
-	if math.IsNaN(milli) || milli > maxMilli {
-		return 0, fmt.Errorf("a cost of %.0f fairness units is above the largest, %d", units, MaxUnits)
+	return max(math.Ceil(units*control.Milli-1e-6), control.Milli)
+}
+
+func fairness(e Estimate, s policy.Scheduling) (int64, error) {
+	bases := BasesOf(s)
+	if bases.Seconds < 1 || bases.CostMicro < 1 || bases.GPUSeconds < 1 {
+		return 0, fmt.Errorf("scheduling bases %d s, %d micro-units, %d GPU s: each must be at least 1",
+			bases.Seconds, bases.CostMicro, bases.GPUSeconds)
 	}
-	return max(int64(milli), control.Milli), nil
+	milli := bases.milli(e.SlotUnits, e.MeanSeconds, float64(e.CostMicro), e.GPUSeconds)
+	if math.IsNaN(milli) || milli > maxMilli {
+		return 0, fmt.Errorf("a cost of %.0f fairness units is above the largest, %d", milli/control.Milli, MaxUnits)
+	}
+	return int64(milli), nil
 }
 
 func money(micro int64, scale float64) (int64, error) {

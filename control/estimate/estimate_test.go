@@ -52,7 +52,7 @@ func TestEstimateWorkedExamples(t *testing.T) {
 			if got.FairnessMilli != tc.expect {
 				t.Errorf("fairness = %d milli-units, want %d", got.FairnessMilli, tc.expect)
 			}
-			if got.SlotUnits != tc.slots || got.Version != Version {
+			if got.SlotUnits != tc.slots || got.Version != PriorVersion || got.BaseMilli != got.FairnessMilli {
 				t.Errorf("slots %d version %d", got.SlotUnits, got.Version)
 			}
 		})
