@@ -19,6 +19,7 @@ type Config struct {
 	Policies   Policies
 	Store      Store
 	Loads      Loads
+	Estimates  Estimates                 // default the priors alone
 	Now        func() time.Time          // default time.Now
 	NewID      func() (uuid.UUID, error) // default uuid.NewV7
 	OnDecision func(Decision)            // for metrics; default none
@@ -38,6 +39,9 @@ func NewGate(cfg Config) *Gate {
 	}
 	if cfg.NewID == nil {
 		cfg.NewID = uuid.NewV7
+	}
+	if cfg.Estimates == nil {
+		cfg.Estimates = priorsAlone{}
 	}
 	if cfg.OnDecision == nil {
 		cfg.OnDecision = func(Decision) {}
@@ -96,11 +100,11 @@ func (g *Gate) submit(ctx context.Context, who Principal, r Request, key string)
 	if who.Suspended {
 		return Answer{}, TenantIsSuspended()
 	}
-	blocked, err := g.cfg.Store.UserBlocked(ctx, who.TenantID, r.User)
+	standing, err := g.cfg.Store.Standing(ctx, who.TenantID, r.User)
 	if err != nil {
 		return Answer{}, err
 	}
-	if blocked {
+	if standing.Blocked {
 		return Answer{}, UserIsBlocked()
 	}
 	// 5. Switches and lane.
@@ -109,7 +113,9 @@ func (g *Gate) submit(ctx context.Context, who Principal, r Request, key string)
 		return Answer{}, err
 	}
 	// 6. Estimate and entitlement.
-	est, err := estimate.Of(model, v.doc.Scheduling, r.Resolution, r.Seconds)
+	est, err := g.cfg.Estimates.Book().Of(model, v.doc.Scheduling, estimate.Ask{
+		Resolution: r.Resolution, Seconds: r.Seconds, Provider: v.places[model.Code].provider, Factor: standing.Factor,
+	})
 	if err != nil {
 		return Answer{}, control.Errorf(control.CodeInvalid, "this request cannot be estimated: %s", err)
 	}
@@ -156,9 +162,10 @@ func (g *Gate) submit(ctx context.Context, who Principal, r Request, key string)
 		Kind: control.Kind(model.Kind), Lane: lane.Code, Group: group,
 		Band: control.Band(min(max(settings.Band, 1), 4)), ResourceClass: model.ResourceClass,
 		Model: model.Code, Route: Route(model.Code, r.Resolution),
-		SlotUnits: est.SlotUnits, FairnessMilli: est.FairnessMilli, CostMicro: est.CostMicro, PriceMicro: est.PriceMicro,
-		MeanSeconds: est.MeanSeconds, P95Seconds: est.P95Seconds, DeadlineSeconds: deadline,
-		MaxAttempts: min(max(lane.MaxAttempts, 1), 20), PolicyVersion: v.version, EstimateVersion: est.Version,
+		SlotUnits: est.SlotUnits, FairnessMilli: est.FairnessMilli, BaseMilli: est.BaseMilli, CostMicro: est.CostMicro, PriceMicro: est.PriceMicro,
+		MeanSeconds: est.MeanSeconds, P95Seconds: est.P95Seconds, GPUSeconds: est.GPUSeconds, Bases: estimate.BasesOf(v.doc.Scheduling),
+		DeadlineSeconds: deadline,
+		MaxAttempts:     min(max(lane.MaxAttempts, 1), 20), PolicyVersion: v.version, EstimateVersion: est.Version,
 		Parameters: parameters, TraceParent: r.TraceParent, Actor: "token:" + who.TokenName,
 		Crowded: crowded, Guaranteed: v.doc.Limits.GuaranteedQueue,
 	}})
@@ -190,6 +197,11 @@ func TenantIsSuspended() error {
 func TooManyUsers() error {
 	return control.Errorf(control.CodeForbidden, "this user is new, and the tenant has %d already, the most there may be", MaxUsersPerTenant)
 }
+
+// priorsAlone are the estimates of a platform that learns nothing.
+type priorsAlone struct{}
+
+func (priorsAlone) Book() *estimate.Book { return nil }
 
 func replay(s StoredAnswer, hash []byte) (Answer, error) {
 	if !bytes.Equal(s.RequestHash, hash) {

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"fairlane/control"
+	"fairlane/control/estimate"
 	"fairlane/policy"
 )
 
@@ -64,6 +65,8 @@ type desk struct {
 	load    *Load
 	stored  map[string]StoredAnswer
 	blocked bool
+	factor  estimate.Factor
+	book    *estimate.Book
 	refusal error
 	raced   *StoredAnswer
 	written []NewTask
@@ -77,7 +80,7 @@ func newDesk() *desk {
 
 func (d *desk) gate() *Gate {
 	return NewGate(Config{
-		Policies: d, Store: d, Loads: d, Now: func() time.Time { return d.now },
+		Policies: d, Store: d, Loads: d, Estimates: d, Now: func() time.Time { return d.now },
 		OnDecision: func(x Decision) { d.counted[x]++ },
 	})
 }
@@ -98,7 +101,11 @@ func (d *desk) StoredAnswer(_ context.Context, _ uuid.UUID, key string) (StoredA
 	return StoredAnswer{}, control.Errorf(control.CodeNotFound, "none")
 }
 
-func (d *desk) UserBlocked(context.Context, uuid.UUID, string) (bool, error) { return d.blocked, nil }
+func (d *desk) Standing(context.Context, uuid.UUID, string) (Standing, error) {
+	return Standing{Blocked: d.blocked, Factor: d.factor}, nil
+}
+
+func (d *desk) Book() *estimate.Book { return d.book }
 
 func (d *desk) InsertTasks(_ context.Context, tasks []NewTask) ([]Inserted, error) {
 	out := make([]Inserted, len(tasks))

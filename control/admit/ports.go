@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"fairlane/control"
+	"fairlane/control/estimate"
 	"fairlane/policy"
 )
 
@@ -20,15 +21,26 @@ type Policies interface {
 type Store interface {
 	// StoredAnswer returns the answer of a key; control.CodeNotFound when there is none.
 	StoredAnswer(ctx context.Context, tenant uuid.UUID, key string) (StoredAnswer, error)
-	// UserBlocked tells whether the tenant has a user of that name that is blocked; a user that is not known is not.
-	UserBlocked(ctx context.Context, tenant uuid.UUID, user string) (bool, error)
+	// Standing tells what is known of the tenant and its user of that name; one that is not known is not blocked.
+	Standing(ctx context.Context, tenant uuid.UUID, user string) (Standing, error)
 	// InsertTasks admits all that it can of a batch in one transaction, and answers in the order of the batch.
 	InsertTasks(ctx context.Context, tasks []NewTask) ([]Inserted, error)
+}
+
+// Estimates gives the version of the estimates in force; nil knows the priors only.
+type Estimates interface {
+	Book() *estimate.Book
 }
 
 // Loads reads what waits. The answer may be up to a second old.
 type Loads interface {
 	Load(ctx context.Context) (*Load, error)
+}
+
+// Standing is what a tenant and one of its users have earned.
+type Standing struct {
+	Blocked bool            // the user
+	Factor  estimate.Factor // of the tenant
 }
 
 // StoredAnswer is what a key was answered with.
@@ -55,11 +67,14 @@ type NewTask struct {
 	Route           string
 	SlotUnits       int64
 	FairnessMilli   int64
+	BaseMilli       int64 // of FairnessMilli before the tenant's factor; 0: the same
 	CostMicro       int64
 	PriceMicro      int64
 	MeanSeconds     float64
 	P95Seconds      float64
-	DeadlineSeconds int64 // 0: none
+	GPUSeconds      float64
+	Bases           estimate.Bases // under which the amounts were estimated; zeros: the shipped ones
+	DeadlineSeconds int64          // 0: none
 	MaxAttempts     int64
 	PolicyVersion   int64
 	EstimateVersion int64

@@ -25,6 +25,8 @@ type view struct {
 type place struct {
 	group   string
 	largest int64 // slot units
+
+	provider string // of all its pools there; "": of several
 }
 
 // groupUnits is what the lanes of a pool group share, in slot units.
@@ -51,7 +53,11 @@ func newView(version *policy.Version) *view {
 				room = min(room, g.CapacityUnits)
 			}
 		}
-		v.places[p.Model] = place{group: p.Group, largest: max(at.largest, room)}
+		provider := p.Provider
+		if found && at.provider != provider {
+			provider = ""
+		}
+		v.places[p.Model] = place{group: p.Group, largest: max(at.largest, room), provider: provider}
 	}
 	for _, g := range doc.PoolGroups {
 		capacity := doc.GroupCapacity(g.Code)

@@ -35,12 +35,15 @@ func (a *Admissions) StoredAnswer(ctx context.Context, tenant uuid.UUID, key str
 	return s, away(err)
 }
 
-// UserBlocked tells whether the tenant's user is known and blocked.
-func (a *Admissions) UserBlocked(ctx context.Context, tenant uuid.UUID, user string) (bool, error) {
-	var blocked bool
-	err := a.db.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM tenant_user WHERE tenant_id = $1 AND external_id = $2 AND status = 'BLOCKED')`,
-		tenant, user).Scan(&blocked)
-	return blocked, away(err)
+// Standing tells whether the tenant's user is known and blocked, and the tenant's factor.
+func (a *Admissions) Standing(ctx context.Context, tenant uuid.UUID, user string) (admit.Standing, error) {
+	var s admit.Standing
+	err := a.db.pool.QueryRow(ctx, `
+		SELECT EXISTS (SELECT FROM tenant_user WHERE tenant_id = $1 AND external_id = $2 AND status = 'BLOCKED'),
+		       coalesce(r.cost_factor, 1), coalesce(r.cost_tasks, 0)
+		FROM (SELECT) one LEFT JOIN tenant_runtime r ON r.tenant_id = $1`,
+		tenant, user).Scan(&s.Blocked, &s.Factor.Value, &s.Factor.Tasks)
+	return s, away(err)
 }
 
 // PurgeKeys removes at most most answers that are older than age, and tells how many it removed.
@@ -119,7 +122,8 @@ func (e *noRuntime) Error() string {
 
 // plausible guards the counters against amounts that the gate should never have let through.
 func plausible(n *admit.NewTask) error {
-	if n.FairnessMilli < control.Milli || n.SlotUnits < 1 || n.CostMicro < 0 || n.PriceMicro < 0 || !(n.MeanSeconds > 0) || !(n.P95Seconds > 0) {
+	if n.FairnessMilli < control.Milli || n.SlotUnits < 1 || n.CostMicro < 0 || n.PriceMicro < 0 || !(n.MeanSeconds > 0) || !(n.P95Seconds > 0) ||
+		n.BaseMilli < 0 || n.GPUSeconds < 0 || n.Bases.Seconds < 0 || n.Bases.CostMicro < 0 || n.Bases.GPUSeconds < 0 {
 		return fmt.Errorf("task %s: fairness %d milli, %d slots, cost %d, price %d, %g s, p95 %g s: not amounts of a task",
 			n.TaskID, n.FairnessMilli, n.SlotUnits, n.CostMicro, n.PriceMicro, n.MeanSeconds, n.P95Seconds)
 	}

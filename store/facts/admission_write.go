@@ -213,17 +213,20 @@ func (b *admission) insert(batch *pgx.Batch) {
 		INSERT INTO generation_task (task_id, tenant_id, user_id, project, kind, queue_class, pool_group, priority_band,
 			resource_class, state, model_code, route, fairness_units, provider_slot_units, estimated_cost_units, price_units,
 			expected_seconds, expected_p95_seconds, enqueue_at, queued_since, next_eligible_at, deadline_at, max_attempts,
-			policy_version, estimate_version, idempotency_key, parameters, trace_context, created_at, updated_at)
+			policy_version, estimate_version, idempotency_key, parameters, trace_context, created_at, updated_at,
+			base_units, expected_gpu_seconds, second_base, cost_base_micro, gpu_second_base)
 		SELECT n.task_id, n.tenant_id, n.user_id, n.project, n.kind, n.lane, n.pool_group, n.band,
 			n.resource_class, 'QUEUED', n.model, n.route, n.milli, n.slots, n.cost, n.price,
 			n.mean, n.p95, c.at, c.at, c.at, c.at + nullif(n.deadline, 0) * interval '1 second', n.max_attempts,
-			n.policy_version, n.estimate_version, n.key, n.parameters, nullif(n.trace, ''), c.at, c.at
+			n.policy_version, n.estimate_version, n.key, n.parameters, nullif(n.trace, ''), c.at, c.at,
+			nullif(n.base, 0), n.gpu, coalesce(nullif(n.base_s, 0), 30), coalesce(nullif(n.base_cost, 0), 100000), coalesce(nullif(n.base_gpu, 0), 30)
 		FROM (SELECT clock_timestamp() AS at) c, unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[],
 			$7::text[], $8::smallint[], $9::text[], $10::text[], $11::text[], $12::bigint[], $13::bigint[], $14::bigint[],
 			$15::bigint[], $16::float8[], $17::float8[], $18::bigint[], $19::integer[], $20::bigint[], $21::bigint[],
-			$22::text[], $23::jsonb[], $24::text[])
+			$22::text[], $23::jsonb[], $24::text[], $25::bigint[], $26::float8[], $27::bigint[], $28::bigint[], $29::bigint[])
 			AS n (task_id, tenant_id, user_id, project, kind, lane, pool_group, band, resource_class, model, route, milli,
-				slots, cost, price, mean, p95, deadline, max_attempts, policy_version, estimate_version, key, parameters, trace)`,
+				slots, cost, price, mean, p95, deadline, max_attempts, policy_version, estimate_version, key, parameters, trace,
+				base, gpu, base_s, base_cost, base_gpu)`,
 		ids, tenants,
 		each(kept, func(n *admit.NewTask) uuid.UUID { return b.users[userName{n.TenantID, n.User}].id }),
 		str(func(n *admit.NewTask) string { return n.Project }),
@@ -247,6 +250,11 @@ func (b *admission) insert(batch *pgx.Batch) {
 		keys,
 		each(kept, func(n *admit.NewTask) []byte { return orEmpty(n.Parameters) }),
 		str(func(n *admit.NewTask) string { return n.TraceParent }),
+		num(func(n *admit.NewTask) int64 { return n.BaseMilli }),
+		flo(func(n *admit.NewTask) float64 { return n.GPUSeconds }),
+		num(func(n *admit.NewTask) int64 { return n.Bases.Seconds }),
+		num(func(n *admit.NewTask) int64 { return n.Bases.CostMicro }),
+		num(func(n *admit.NewTask) int64 { return n.Bases.GPUSeconds }),
 	)
 	events := each(kept, func(*admit.NewTask) uuid.UUID { return uuid.Must(uuid.NewV7()) })
 	batch.Queue(`
