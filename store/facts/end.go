@@ -10,6 +10,7 @@ import (
 	"fairlane/control"
 	"fairlane/control/crashpoint"
 	"fairlane/control/dispatch"
+	"fairlane/control/estimate"
 	"fairlane/control/plan"
 )
 
@@ -70,12 +71,11 @@ func endIn(ctx context.Context, tx pgx.Tx, endings []dispatch.Ending) ([]dispatc
 		}
 		return out, nil
 	}
-	held, err := locks.take(ctx, tx, nil)
-	if err != nil {
+	d := &endDecision{ledger: newLedger(), journal: &journal{}, limits: map[string]estimate.DebtLimits{}}
+	if d.held, err = locks.take(ctx, tx, d.readLimits); err != nil {
 		return nil, err
 	}
 	crashpoint.Hit("end.locked")
-	d := &endDecision{held: held, ledger: newLedger(), journal: &journal{}}
 	for i := range endings {
 		if locks.attempts.has(endings[i].AttemptID) {
 			out[i] = d.decide(&endings[i])

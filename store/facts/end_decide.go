@@ -8,6 +8,7 @@ import (
 
 	"fairlane/control"
 	"fairlane/control/dispatch"
+	"fairlane/control/estimate"
 )
 
 // maxRetryAfter bounds what a provider may ask us to wait.
@@ -22,6 +23,8 @@ type endDecision struct {
 	attempts []endedAttempt
 	tasks    []endedTask
 	released []uuid.UUID
+	limits   map[string]estimate.DebtLimits // by lane; lanes without keep no debt
+	samples  []endedSample
 }
 
 type endedAttempt struct {
@@ -29,8 +32,12 @@ type endedAttempt struct {
 	from    control.AttemptState
 	token   int64
 	ending  *dispatch.Ending
-	seconds float64 // 0: not known
-	cost    int64   // -1: not known
+	seconds float64 // as told; 0: not
+	cost    int64   // as told; -1: not
+
+	used, held float64 // seconds
+	milli      *int64  // used; nil: not known
+	settled    int64
 }
 
 type endedTask struct {
@@ -69,7 +76,7 @@ func (d *endDecision) decide(e *dispatch.Ending) dispatch.Ended {
 			return out
 		}
 	}
-	d.endAttempt(a, e)
+	out.Settled = d.endAttempt(t, a, e)
 	if len(path) > 0 {
 		d.moveTask(t, a, e, path)
 	} else {
@@ -96,12 +103,14 @@ func taskPath(t *taskRow, attempt uuid.UUID, e *dispatch.Ending) []control.TaskS
 	return []control.TaskState{control.TaskFailed}
 }
 
-// endAttempt gives back what the attempt holds, by what its rows say and nothing else.
-func (d *endDecision) endAttempt(a *attemptRow, e *dispatch.Ending) {
+// endAttempt gives back what the attempt holds, by what its rows say and nothing else, and corrects
+// what its claim was charged.
+func (d *endDecision) endAttempt(t *taskRow, a *attemptRow, e *dispatch.Ending) dispatch.Settlement {
 	row := endedAttempt{id: a.id, from: a.state, token: a.token, ending: e, cost: max(-1, e.ActualCost)}
 	if e.ActualSeconds > 0 && !math.IsInf(e.ActualSeconds, 1) {
 		row.seconds = e.ActualSeconds
 	}
+	settled := d.settle(t, a, &row)
 	d.attempts = append(d.attempts, row)
 	a.state = e.State
 	reservations := d.held.reservations[a.id]
@@ -117,6 +126,7 @@ func (d *endDecision) endAttempt(a *attemptRow, e *dispatch.Ending) {
 		r := &reservations[0]
 		d.ledger.running(r.tenant, r.user, r.lane, r.kind, units, -1)
 	}
+	return settled
 }
 
 func (d *endDecision) moveTask(t *taskRow, a *attemptRow, e *dispatch.Ending, path []control.TaskState) {

@@ -13,6 +13,7 @@ func (d *endDecision) queue(b *pgx.Batch) {
 	if len(d.released) > 0 {
 		b.Queue(releaseSQL, d.released).Exec(mustAffect(len(d.released), "reservations released"))
 	}
+	d.queueSamples(b)
 }
 
 func (d *endDecision) queueTasks(b *pgx.Batch) {
@@ -38,14 +39,16 @@ func (d *endDecision) queueAttempts(b *pgx.Batch) {
 	ids, from, to, tokens := make([]uuid.UUID, n), make([]string, n), make([]string, n), make([]int64, n)
 	seconds, costs := make([]float64, n), make([]int64, n)
 	raw, classes, codes := make([]string, n), make([]string, n), make([]string, n)
+	used, held, milli, settled := make([]float64, n), make([]float64, n), make([]*int64, n), make([]int64, n)
 	for i := range d.attempts {
 		a := &d.attempts[i]
 		ids[i], from[i], to[i], tokens[i] = a.id, string(a.from), string(a.ending.State), a.token
 		seconds[i], costs[i] = a.seconds, a.cost
 		raw[i] = storableText(a.ending.RawAnswer, maxAnswer)
 		classes[i], codes[i] = storableText(a.ending.ErrorClass, maxCode), storableText(a.ending.ErrorCode, maxCode)
+		used[i], held[i], milli[i], settled[i] = a.used, a.held, a.milli, a.settled
 	}
-	b.Queue(endAttemptSQL, ids, from, to, tokens, seconds, costs, raw, classes, codes).Exec(mustAffect(n, "attempts ended"))
+	b.Queue(endAttemptSQL, ids, from, to, tokens, seconds, costs, raw, classes, codes, used, held, milli, settled).Exec(mustAffect(n, "attempts ended"))
 }
 
 const (
@@ -70,12 +73,15 @@ const (
 		SET state = k.next, next_check_at = NULL, actual_seconds = nullif(k.seconds, 0), actual_cost_units = nullif(k.cost, -1),
 		    raw_answer = coalesce(nullif(k.raw, ''), a.raw_answer),
 		    error_class = coalesce(nullif(k.class, ''), a.error_class), error_code = coalesce(nullif(k.code, ''), a.error_code),
+		    used_seconds = CASE WHEN k.milli IS NOT NULL THEN k.used END, held_seconds = k.held, used_units = k.milli, settled_units = k.settled,
 		    updated_at = clock_timestamp()
-		FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bigint[], $5::float8[], $6::bigint[], $7::text[], $8::text[], $9::text[])
-		     k(attempt_id, state, next, token, seconds, cost, raw, class, code)
+		FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bigint[], $5::float8[], $6::bigint[], $7::text[], $8::text[], $9::text[],
+		     $10::float8[], $11::float8[], $12::bigint[], $13::bigint[])
+		     k(attempt_id, state, next, token, seconds, cost, raw, class, code, used, held, milli, settled)
 		WHERE a.attempt_id = k.attempt_id AND a.state = k.state AND a.fencing_token = k.token`
 
 	releaseSQL = `
-		UPDATE resource_reservation SET state = 'RELEASED', released_at = clock_timestamp()
+		UPDATE resource_reservation SET state = 'RELEASED', released_at = clock_timestamp(),
+		    returned_at = CASE WHEN account = 'BORROWED' AND borrowed_at IS NOT NULL THEN clock_timestamp() ELSE returned_at END
 		WHERE reservation_id = ANY($1) AND state = 'ACTIVE'`
 )

@@ -20,7 +20,13 @@ type ledger struct {
 	shards   map[shardKey]int64
 }
 
-type workCount struct{ queuedTasks, queuedMilli, runningTasks, runningUnits, servedMilli int64 }
+// workCount is what is added to a tenant's row, or to its row in a lane.
+type workCount struct {
+	queuedTasks, queuedMilli, runningTasks, runningUnits int64
+	servedMilli, debtMilli                               int64    // of a lane
+	learnt                                               int64    // tasks that moved the tenant's factor
+	factor                                               *float64 // the tenant's, when it has moved
+}
 
 type userCount struct{ queued, running, image, video int64 }
 
@@ -95,11 +101,12 @@ func (l *ledger) release(r *reservationRow) {
 func (l *ledger) queue(b *pgx.Batch) {
 	if n := len(l.tenants); n > 0 {
 		ids, c := make([]uuid.UUID, 0, n), newWorkColumns(n)
+		factors, learnt := make([]*float64, 0, n), make([]int64, 0, n)
 		for id, d := range l.tenants {
-			ids = append(ids, id)
+			ids, factors, learnt = append(ids, id), append(factors, d.factor), append(learnt, d.learnt)
 			c.add(d)
 		}
-		b.Queue(addTenantSQL, ids, c.queuedTasks, c.queuedMilli, c.runningTasks, c.runningUnits).Exec(ignoreTag)
+		b.Queue(addTenantSQL, ids, c.queuedTasks, c.queuedMilli, c.runningTasks, c.runningUnits, factors, learnt).Exec(ignoreTag)
 	}
 	if n := len(l.lanes); n > 0 {
 		ids, lanes, c := make([]uuid.UUID, 0, n), make([]string, 0, n), newWorkColumns(n)
@@ -107,7 +114,7 @@ func (l *ledger) queue(b *pgx.Batch) {
 			ids, lanes = append(ids, k.Tenant), append(lanes, k.Lane)
 			c.add(d)
 		}
-		b.Queue(addTenantLaneSQL, ids, lanes, c.queuedTasks, c.queuedMilli, c.runningTasks, c.runningUnits, c.servedMilli).Exec(ignoreTag)
+		b.Queue(addTenantLaneSQL, ids, lanes, c.queuedTasks, c.queuedMilli, c.runningTasks, c.runningUnits, c.servedMilli, c.debtMilli).Exec(ignoreTag)
 	}
 	if n := len(l.users); n > 0 {
 		ids, users := make([]uuid.UUID, 0, n), make([]uuid.UUID, 0, n)
@@ -145,11 +152,13 @@ func (l *ledger) queue(b *pgx.Batch) {
 	}
 }
 
-type workColumns struct{ queuedTasks, queuedMilli, runningTasks, runningUnits, servedMilli []int64 }
+type workColumns struct {
+	queuedTasks, queuedMilli, runningTasks, runningUnits, servedMilli, debtMilli []int64
+}
 
 func newWorkColumns(n int) *workColumns {
 	column := func() []int64 { return make([]int64, 0, n) }
-	return &workColumns{column(), column(), column(), column(), column()}
+	return &workColumns{column(), column(), column(), column(), column(), column()}
 }
 
 func (c *workColumns) add(d *workCount) {
@@ -158,6 +167,7 @@ func (c *workColumns) add(d *workCount) {
 	c.runningTasks = append(c.runningTasks, d.runningTasks)
 	c.runningUnits = append(c.runningUnits, d.runningUnits)
 	c.servedMilli = append(c.servedMilli, d.servedMilli)
+	c.debtMilli = append(c.debtMilli, d.debtMilli)
 }
 
 const (
@@ -165,17 +175,18 @@ const (
 		UPDATE tenant_runtime r
 		SET queued_tasks = greatest(0, r.queued_tasks + k.qt), queued_units = greatest(0, r.queued_units + k.qu),
 		    running_tasks = greatest(0, r.running_tasks + k.rt), running_units = greatest(0, r.running_units + k.ru),
-		    updated_at = clock_timestamp()
-		FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) k(tenant_id, qt, qu, rt, ru)
+		    cost_factor = coalesce(k.cf, r.cost_factor), cost_tasks = r.cost_tasks + k.ct, updated_at = clock_timestamp()
+		FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::float8[], $7::bigint[])
+		     k(tenant_id, qt, qu, rt, ru, cf, ct)
 		WHERE r.tenant_id = k.tenant_id`
 
 	addTenantLaneSQL = `
 		UPDATE tenant_lane_runtime r
 		SET queued_tasks = greatest(0, r.queued_tasks + k.qt), queued_units = greatest(0, r.queued_units + k.qu),
 		    running_tasks = greatest(0, r.running_tasks + k.rt), running_units = greatest(0, r.running_units + k.ru),
-		    served_milli = r.served_milli + k.sm, updated_at = clock_timestamp()
-		FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
-		     k(tenant_id, lane, qt, qu, rt, ru, sm)
+		    served_milli = r.served_milli + k.sm, debt_milli = r.debt_milli + k.dm, updated_at = clock_timestamp()
+		FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])
+		     k(tenant_id, lane, qt, qu, rt, ru, sm, dm)
 		WHERE r.tenant_id = k.tenant_id AND r.lane = k.lane`
 
 	addUserSQL = `

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"fairlane/control"
+	"fairlane/control/estimate"
 	"fairlane/control/plan"
 )
 
@@ -18,6 +19,7 @@ type lockSet struct {
 	policies     bool // lock the tenants' policy rows for share: a publish waits for whoever decides by them
 	tenants      set[uuid.UUID]
 	tenantLanes  set[plan.TenantLane]
+	repaid       map[plan.TenantLane]int64 // debt in milli-units that the rows lose, once they are locked
 	users        set[plan.TenantUser]
 	groups       set[string]
 	accounts     set[plan.LaneGroup]
@@ -64,6 +66,7 @@ func (l *lockSet) addTask(task, tenant, user uuid.UUID, lane string) {
 type heldRows struct {
 	policies     map[uuid.UUID]policyRow
 	tenants      map[uuid.UUID]*tenantRow
+	tenantLanes  map[plan.TenantLane]*tenantLaneRow
 	users        map[plan.TenantUser]*userRow
 	groups       map[string]*groupRow
 	accounts     map[plan.LaneGroup]*accountRow
@@ -80,7 +83,12 @@ type policyRow struct {
 	userImage, userVideo int64
 }
 
-type tenantRow struct{ runningTasks, runningUnits int64 }
+type tenantRow struct {
+	runningTasks, runningUnits int64
+	factor                     estimate.Factor
+}
+
+type tenantLaneRow struct{ debt int64 }
 
 type userRow struct{ tasks, image, video int64 }
 
@@ -88,7 +96,10 @@ type groupRow struct{ common, commonUsed int64 }
 
 type accountRow struct {
 	reserved, own, common, borrowed, lent int64
-	paused                                bool
+	headroom, lendable, limit             int64
+	lendsTo                               []string
+	timeout                               time.Duration // within which a lent unit is to be back
+	paused, stopped                       bool
 }
 
 type shardRow struct {
@@ -110,12 +121,16 @@ type taskRow struct {
 	cancelAsked      bool
 	model, class     string
 	trace            string
+	charge           estimate.Charge
+	p95              float64 // seconds from claim to release that were expected
 }
 
 type attemptRow struct {
 	id, task uuid.UUID
 	state    control.AttemptState
 	token    int64
+	held     float64 // seconds since the claim
+	accepted float64 // seconds since the provider's answer to the submit; -1: there was none
 }
 
 type reservationRow struct {
@@ -166,7 +181,7 @@ func (l *lockSet) queue(b *pgx.Batch, held *heldRows) {
 		b.Queue(lockTenantSQL, tenants).Query(scanAll(func(r pgx.Rows) error {
 			var id uuid.UUID
 			var t tenantRow
-			err := r.Scan(&id, &t.runningTasks, &t.runningUnits)
+			err := r.Scan(&id, &t.runningTasks, &t.runningUnits, &t.factor.Value, &t.factor.Tasks)
 			held.tenants[id] = &t
 			return err
 		}))
@@ -176,7 +191,21 @@ func (l *lockSet) queue(b *pgx.Batch, held *heldRows) {
 		for k := range l.tenantLanes {
 			ids, lanes = append(ids, k.Tenant), append(lanes, k.Lane)
 		}
-		b.Queue(lockTenantLaneSQL, ids, lanes).Exec(ignoreTag)
+		held.tenantLanes = make(map[plan.TenantLane]*tenantLaneRow, len(ids))
+		b.Queue(lockTenantLaneSQL, ids, lanes).Query(scanAll(func(r pgx.Rows) error {
+			var k plan.TenantLane
+			var l tenantLaneRow
+			err := r.Scan(&k.Tenant, &k.Lane, &l.debt)
+			held.tenantLanes[k] = &l
+			return err
+		}))
+	}
+	if n := len(l.repaid); n > 0 {
+		ids, lanes, milli := make([]uuid.UUID, 0, n), make([]string, 0, n), make([]int64, 0, n)
+		for k, m := range l.repaid {
+			ids, lanes, milli = append(ids, k.Tenant), append(lanes, k.Lane), append(milli, m)
+		}
+		b.Queue(repaySQL, ids, lanes, milli).Exec(ignoreTag)
 	}
 	if len(l.users) > 0 {
 		ids, users := make([]uuid.UUID, 0, len(l.users)), make([]uuid.UUID, 0, len(l.users))
@@ -216,7 +245,10 @@ func (l *lockSet) queueCapacity(b *pgx.Batch, held *heldRows) {
 		b.Queue(lockAccountSQL, lanes, groups).Query(scanAll(func(r pgx.Rows) error {
 			var k plan.LaneGroup
 			var a accountRow
-			err := r.Scan(&k.Lane, &k.Group, &a.reserved, &a.own, &a.common, &a.borrowed, &a.lent, &a.paused)
+			var seconds int64
+			err := r.Scan(&k.Lane, &k.Group, &a.reserved, &a.own, &a.common, &a.borrowed, &a.lent, &a.headroom, &a.lendable, &a.limit,
+				&a.lendsTo, &seconds, &a.paused, &a.stopped)
+			a.timeout = time.Duration(seconds) * time.Second
 			held.accounts[k] = &a
 			return err
 		}))
@@ -246,7 +278,10 @@ func (l *lockSet) queueWork(b *pgx.Batch, held *heldRows) {
 		b.Queue(lockTaskSQL, l.tasks.list()).Query(scanAll(func(r pgx.Rows) error {
 			t := &taskRow{}
 			err := r.Scan(&t.id, &t.tenant, &t.user, &t.kind, &t.lane, &t.group, &t.state, &t.version, &t.costMilli,
-				&t.slots, &t.made, &t.max, &t.attempt, &t.eligible, &t.overdue, &t.cancelAsked, &t.model, &t.class, &t.trace)
+				&t.slots, &t.made, &t.max, &t.attempt, &t.eligible, &t.overdue, &t.cancelAsked, &t.model, &t.class, &t.trace,
+				&t.charge.Base, &t.charge.Seconds, &t.p95, &t.charge.GPUSeconds, &t.charge.CostMicro,
+				&t.charge.Bases.Seconds, &t.charge.Bases.CostMicro, &t.charge.Bases.GPUSeconds)
+			t.charge.Milli, t.charge.SlotUnits = t.costMilli, t.slots
 			held.tasks[t.id] = t
 			return err
 		}))
@@ -255,7 +290,7 @@ func (l *lockSet) queueWork(b *pgx.Batch, held *heldRows) {
 		held.attempts = make(map[uuid.UUID]*attemptRow, len(l.attempts))
 		b.Queue(lockAttemptSQL, l.attempts.list()).Query(scanAll(func(r pgx.Rows) error {
 			a := &attemptRow{}
-			err := r.Scan(&a.id, &a.task, &a.state, &a.token)
+			err := r.Scan(&a.id, &a.task, &a.state, &a.token, &a.held, &a.accepted)
 			held.attempts[a.id] = a
 			return err
 		}))

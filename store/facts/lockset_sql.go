@@ -13,13 +13,21 @@ const (
 		FROM tenant_scheduling_policy p WHERE p.tenant_id = ANY($1) ORDER BY p.tenant_id FOR SHARE`
 
 	lockTenantSQL = `
-		SELECT tenant_id, running_tasks, running_units
+		SELECT tenant_id, running_tasks, running_units, cost_factor, cost_tasks
 		FROM tenant_runtime WHERE tenant_id = ANY($1) ORDER BY tenant_id FOR NO KEY UPDATE`
 
 	lockTenantLaneSQL = `
-		SELECT 1 FROM unnest($1::uuid[], $2::text[]) k(tenant_id, lane)
+		SELECT r.tenant_id, r.lane, r.debt_milli FROM unnest($1::uuid[], $2::text[]) k(tenant_id, lane)
 		JOIN tenant_lane_runtime r ON r.tenant_id = k.tenant_id AND r.lane = k.lane
 		ORDER BY r.tenant_id, r.lane FOR NO KEY UPDATE OF r`
+
+	// Written here and not with the other counters: a row that is missing is made, in the lock order.
+	repaySQL = `
+		INSERT INTO tenant_lane_runtime AS r (tenant_id, lane, debt_milli)
+		SELECT k.tenant_id, k.lane, -k.milli FROM unnest($1::uuid[], $2::text[], $3::bigint[]) k(tenant_id, lane, milli)
+		JOIN tenant t ON t.tenant_id = k.tenant_id
+		ORDER BY k.tenant_id, k.lane
+		ON CONFLICT (tenant_id, lane) DO UPDATE SET debt_milli = r.debt_milli + excluded.debt_milli, updated_at = clock_timestamp()`
 
 	lockUserSQL = `
 		SELECT r.tenant_id, r.user_id, r.running_tasks, r.running_image, r.running_video
@@ -32,7 +40,8 @@ const (
 		FROM pool_group_account WHERE pool_group = ANY($1) ORDER BY pool_group FOR NO KEY UPDATE`
 
 	lockAccountSQL = `
-		SELECT a.lane, a.pool_group, a.reserved_units, a.own_used, a.common_used, a.borrowed_used, a.lent_units, a.paused
+		SELECT a.lane, a.pool_group, a.reserved_units, a.own_used, a.common_used, a.borrowed_used, a.lent_units,
+		       a.headroom_units, a.lendable_units, a.borrow_limit, a.lends_to, a.borrow_timeout, a.paused, a.lending_stopped
 		FROM unnest($1::text[], $2::text[]) k(lane, pool_group)
 		JOIN lane_account a ON a.lane = k.lane AND a.pool_group = k.pool_group
 		ORDER BY a.lane, a.pool_group FOR NO KEY UPDATE OF a`
@@ -52,11 +61,15 @@ const (
 		       provider_slot_units, attempts_made, max_attempts,
 		       coalesce(current_attempt_id, '00000000-0000-0000-0000-000000000000'),
 		       next_eligible_at <= clock_timestamp(), coalesce(deadline_at <= clock_timestamp(), false),
-		       cancel_requested_at IS NOT NULL, model_code, resource_class, coalesce(trace_context, '')
+		       cancel_requested_at IS NOT NULL, model_code, resource_class, coalesce(trace_context, ''),
+		       coalesce(base_units, fairness_units), expected_seconds, expected_p95_seconds, expected_gpu_seconds, estimated_cost_units,
+		       second_base, cost_base_micro, gpu_second_base
 		FROM generation_task WHERE task_id = ANY($1) ORDER BY task_id FOR NO KEY UPDATE`
 
 	lockAttemptSQL = `
-		SELECT attempt_id, task_id, state, fencing_token
+		SELECT attempt_id, task_id, state, fencing_token,
+		       greatest(0, extract(epoch FROM clock_timestamp() - created_at))::float8,
+		       coalesce(greatest(0, extract(epoch FROM clock_timestamp() - submit_finished_at)), -1)::float8
 		FROM task_attempt WHERE attempt_id = ANY($1) ORDER BY attempt_id FOR NO KEY UPDATE`
 
 	reservationColumns = `reservation_id, attempt_id, tenant_id, user_id, kind, lane, pool_group, resource_key,

@@ -18,6 +18,9 @@ func enforce(ctx context.Context, tx pgx.Tx, v *policy.Version, before *policy.D
 	if err := addLaneRows(ctx, tx, before, v.Document); err != nil {
 		return err
 	}
+	if err := copyDebtLimits(ctx, tx, v); err != nil {
+		return err
+	}
 	if err := copyAccounts(ctx, tx, v); err != nil {
 		return err
 	}
