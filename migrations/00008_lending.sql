@@ -21,5 +21,6 @@ CREATE INDEX resource_reservation_borrowed_idx ON resource_reservation (pool_gro
 
 -- +goose Down
 DROP INDEX resource_reservation_borrowed_idx;
+COMMENT ON COLUMN lane_account.lending_stopped IS NULL;
 ALTER TABLE resource_pool DROP COLUMN keeps_lanes, DROP COLUMN breaker_until;
 ALTER TABLE lane_account DROP COLUMN lending_stopped_since, DROP COLUMN borrow_timeout, DROP COLUMN lends_to;

@@ -43,6 +43,15 @@ var probes = []probe{
 		FROM pool_group_account g WHERE g.common_used > g.common_units AND EXISTS (
 		    SELECT FROM resource_reservation r WHERE r.state = 'ACTIVE' AND r.pool_group = g.pool_group AND r.account = 'COMMON'
 		    AND r.policy_version >= g.policy_version)`},
+	{"I02", `
+		SELECT format('lane %s in %s', a.lane, a.pool_group), format('%s borrowed of at most %s units', a.borrowed_used, a.borrow_limit)
+		FROM lane_account a WHERE a.borrowed_used > a.borrow_limit AND EXISTS (
+		    SELECT FROM resource_reservation r WHERE r.state = 'ACTIVE' AND r.pool_group = a.pool_group AND r.lane = a.lane
+		    AND r.account = 'BORROWED' AND r.policy_version >= a.policy_version)`},
+	{"I05", `
+		SELECT 'attempt ' || attempt_id, 'holds units in more than one account'
+		FROM resource_reservation WHERE state = 'ACTIVE' GROUP BY attempt_id
+		HAVING count(DISTINCT (account, lender_lane, lane, pool_group)) > 1`},
 	{"I03", `
 		SELECT 'task ' || task_id, format('%s live attempts of stage %s', count(*), stage)
 		FROM task_attempt WHERE state IN ` + liveAttempt + ` GROUP BY task_id, stage HAVING count(*) > 1`},
@@ -71,8 +80,9 @@ var probes = []probe{
 		SELECT 'reservation ' || r.reservation_id, format('has fencing token %s, its attempt %s', r.fencing_token, a.fencing_token)
 		FROM resource_reservation r JOIN task_attempt a USING (attempt_id) WHERE r.state = 'ACTIVE' AND r.fencing_token <> a.fencing_token`},
 	{"I06", `
-		SELECT format('lane %s in %s', a.lane, a.pool_group), format('%s lent of %s lendable units', a.lent_units, a.lendable_units)
-		FROM lane_account a WHERE a.lent_units > a.lendable_units AND EXISTS (
+		SELECT format('lane %s in %s', a.lane, a.pool_group), format('%s lent of %s lendable units; %s reserved, of them %s headroom',
+		       a.lent_units, a.lendable_units, a.reserved_units, a.headroom_units)
+		FROM lane_account a WHERE a.lent_units > least(a.lendable_units, a.reserved_units - a.headroom_units) AND EXISTS (
 		    SELECT FROM resource_reservation r WHERE r.state = 'ACTIVE' AND r.pool_group = a.pool_group AND r.lender_lane = a.lane
 		    AND r.policy_version >= a.policy_version)`},
 	{"I07", `

@@ -31,11 +31,11 @@ type Claims struct{ db *DB }
 // NewClaims returns the claims of that database.
 func NewClaims(db *DB) *Claims { return &Claims{db: db} }
 
-// Claim commits the starts of c that the rows allow, in the order of the request: the earlier one
-// takes the last unit. A start that is refused leaves the others alone. Answers stand in the order of
-// the request. control.CodeInvalid names a start that no plan may ask for; then nothing is claimed.
+// Claim commits, in this order, what was repaid, the relabels that the rows allow, the flags of lanes, and
+// the starts that the rows then allow, in the order of the request: the earlier one takes the last unit. A
+// start that is refused leaves the others alone. Answers stand in the order of the request. control.CodeInvalid names a start that no plan may ask for; then nothing is claimed.
 func (c *Claims) Claim(ctx context.Context, req schedule.Claim) ([]schedule.Claimed, error) {
-	if err := checkClaim(req); err != nil || len(req.Starts) == 0 {
+	if err := checkClaim(req); err != nil || len(req.Starts)+len(req.Relabels)+len(req.Lending)+len(req.Repaid) == 0 {
 		return nil, err
 	}
 	crashpoint.Hit("claim.begin")
@@ -60,6 +60,7 @@ func claimIn(ctx context.Context, tx pgx.Tx, req schedule.Claim) ([]schedule.Cla
 	crashpoint.Hit("claim.locked")
 	read.rooms(held)
 	d := &claimDecision{held: held, pools: read.pools, ledger: newLedger()}
+	lent := d.lending(req)
 	out := make([]schedule.Claimed, len(req.Starts))
 	grants := make([]grant, 0, len(req.Starts))
 	for i := range req.Starts {
@@ -76,10 +77,10 @@ func claimIn(ctx context.Context, tx pgx.Tx, req schedule.Claim) ([]schedule.Cla
 		out[i].AttemptID, out[i].FencingToken = g.attempt, g.token
 		grants = append(grants, g)
 	}
-	if len(grants) == 0 {
+	if len(grants) == 0 && lent.nothing() {
 		return out, nil
 	}
-	if err := writeClaim(ctx, tx, req, grants, d.ledger, read.now); err != nil {
+	if err := writeClaim(ctx, tx, req, grants, lent, d.ledger, read.now); err != nil {
 		return nil, err
 	}
 	crashpoint.Hit("claim.written")
@@ -121,16 +122,20 @@ func (r *claimRead) rooms(held *heldRows) {
 }
 
 const claimPoolSQL = `
-	SELECT resource_key, status = 'ACTIVE', coalesce(adaptive_limit, -1), parents
+	SELECT resource_key, status = 'ACTIVE' AND coalesce(breaker_until <= clock_timestamp(), true), coalesce(adaptive_limit, -1), parents
 	FROM resource_pool WHERE resource_key = ANY($1)`
 
 func claimLocks(req schedule.Claim) *lockSet {
 	l := &lockSet{policies: true}
+	lendingLocks(l, req)
 	for i := range req.Starts {
 		s := &req.Starts[i]
 		l.addTask(s.TaskID, s.TenantID, s.UserID, s.Lane)
 		l.groups.add(s.Group)
 		l.accounts.add(plan.LaneGroup{Lane: s.Lane, Group: s.Group})
+		if s.Lender != "" {
+			l.accounts.add(plan.LaneGroup{Lane: s.Lender, Group: s.Group})
+		}
 		l.pools.add(s.Pool)
 		for _, g := range s.CapGroups {
 			l.pools.add(g)
@@ -158,6 +163,8 @@ func checkClaim(req schedule.Claim) error {
 		wrong(s.CostMilli < 1, "cost_milli", "must be at least 1")
 		wrong(s.AttemptTimeout <= 0, "attempt_timeout", "must be positive")
 		wrong(s.Pool == "", "pool", "must be named")
+		wrong((s.Account == control.AccountBorrowed) == (s.Lender == ""), "lender", "must be named for borrowed units, and for these only")
+		wrong(s.Lender == s.Lane, "lender", "must be another lane")
 		wrong(s.Group != req.PoolGroup, "group", "must be the group of the claim")
 		wrong(seen.has(s.TaskID), "task_id", "is in the batch twice")
 		seen.add(s.TaskID)
@@ -168,7 +175,7 @@ func checkClaim(req schedule.Claim) error {
 			pools.add(g)
 		}
 	}
-	return control.Invalid(bad)
+	return control.Invalid(append(bad, checkLending(req)...))
 }
 
 // callbackTokens returns n unguessable tokens of 32 hexadecimal digits.

@@ -1,6 +1,9 @@
 package facts
 
 import (
+	"slices"
+	"time"
+
 	"github.com/google/uuid"
 
 	"fairlane/control"
@@ -15,6 +18,7 @@ type grant struct {
 	attempt uuid.UUID
 	token   int64
 	parts   []part
+	promise time.Duration // for borrowed units: within which they are to be back
 }
 
 // claimDecision compares starts with what the locked rows hold, one after the other; what it grants
@@ -46,15 +50,20 @@ func (d *claimDecision) decide(s *schedule.ClaimStart) (grant, schedule.Refusal,
 	if account == nil || group == nil || account.paused {
 		return grant{}, schedule.RefusedLane, ""
 	}
-	if !roomInAccount(account, group, s) {
+	lender := d.held.accounts[plan.LaneGroup{Lane: s.Lender, Group: s.Group}]
+	if !roomInAccount(account, lender, group, s) {
 		return grant{}, schedule.RefusedAccount, ""
 	}
 	parts, full := d.place(s)
 	if full != "" {
 		return grant{}, schedule.RefusedPool, full
 	}
-	d.take(s, task, tenant, user, account, group, parts)
-	return grant{start: s, task: task, parts: parts}, "", ""
+	d.take(s, task, tenant, user, account, lender, group, parts)
+	g := grant{start: s, task: task, parts: parts}
+	if s.Account == control.AccountBorrowed {
+		g.promise = lender.timeout
+	}
+	return g, "", ""
 }
 
 // claimable holds when the row is the one that the plan saw. A version alone would do for an honest
@@ -65,18 +74,28 @@ func claimable(t *taskRow, s *schedule.ClaimStart) bool {
 		t.slots == s.SlotUnits && t.made < t.max
 }
 
-// roomInAccount compares with what is not used. Nothing is planned as BORROWED while no lane lends.
-func roomInAccount(a *accountRow, g *groupRow, s *schedule.ClaimStart) bool {
+// roomInAccount compares with what is not used. lender is nil where none is named or it has no account.
+func roomInAccount(a, lender *accountRow, g *groupRow, s *schedule.ClaimStart) bool {
 	switch s.Account {
 	case control.AccountOwn:
 		return s.SlotUnits <= a.reserved-a.own-a.lent
 	case control.AccountCommon:
 		return s.SlotUnits <= g.common-g.commonUsed
+	case control.AccountBorrowed:
+		return lender != nil && s.SlotUnits <= a.limit-a.borrowed && s.SlotUnits <= lender.lendableTo(s.Lane)
 	}
 	return false
 }
 
-func (d *claimDecision) take(s *schedule.ClaimStart, task *taskRow, tenant *tenantRow, user *userRow, account *accountRow, group *groupRow, parts []part) {
+// lendableTo is how many units the lane may still borrow from the account; headroom is never lent.
+func (a *accountRow) lendableTo(lane string) int64 {
+	if a.stopped || !slices.Contains(a.lendsTo, lane) {
+		return 0
+	}
+	return max(0, min(a.lendable-a.lent, a.reserved-a.own-a.lent-a.headroom))
+}
+
+func (d *claimDecision) take(s *schedule.ClaimStart, task *taskRow, tenant *tenantRow, user *userRow, account, lender *accountRow, group *groupRow, parts []part) {
 	tenant.runningTasks++
 	tenant.runningUnits += s.SlotUnits
 	user.tasks++
@@ -85,11 +104,15 @@ func (d *claimDecision) take(s *schedule.ClaimStart, task *taskRow, tenant *tena
 	} else {
 		user.video++
 	}
-	if s.Account == control.AccountOwn {
+	switch s.Account {
+	case control.AccountOwn:
 		account.own += s.SlotUnits
-	} else {
+	case control.AccountCommon:
 		account.common += s.SlotUnits
 		group.commonUsed += s.SlotUnits
+	case control.AccountBorrowed:
+		account.borrowed += s.SlotUnits
+		lender.lent += s.SlotUnits
 	}
 	d.ledger.queued(task, -1)
 	d.ledger.running(s.TenantID, s.UserID, s.Lane, s.Kind, s.SlotUnits, 1)

@@ -110,32 +110,43 @@ func TestClaimRefusesOnlyWhomItConcerns(t *testing.T) {
 		start  func(*testing.T, *world, *schedule.ClaimStart, uuid.UUID) // bends the middle start
 		want   schedule.Refusal
 		pool   string
+		others schedule.Refusal // of the starts around it
 	}{
-		"stale version":    {start: func(_ *testing.T, _ *world, s *schedule.ClaimStart, _ uuid.UUID) { s.TaskVersion-- }, want: schedule.RefusedTask},
-		"no such task":     {start: func(_ *testing.T, _ *world, s *schedule.ClaimStart, _ uuid.UUID) { s.TaskID = uuid.New() }, want: schedule.RefusedTask},
-		"other size":       {start: func(_ *testing.T, _ *world, s *schedule.ClaimStart, _ uuid.UUID) { s.SlotUnits = 2 }, want: schedule.RefusedTask},
-		"other lane":       {start: func(_ *testing.T, _ *world, s *schedule.ClaimStart, _ uuid.UUID) { s.Lane = "STANDARD" }, want: schedule.RefusedTask},
-		"not eligible":     {job: job{delay: time.Hour}, want: schedule.RefusedTask},
-		"deadline passed":  {job: job{deadline: -time.Second}, want: schedule.RefusedTask},
-		"tries used up":    {setup: sqlSetup(`UPDATE generation_task SET attempts_made = max_attempts WHERE queue_class = 'OTHER'`), job: job{lane: "OTHER"}, want: schedule.RefusedTask},
-		"tenant tasks":     {limits: caps{tasks: 2}, job: job{}, start: otherTenant(caps{tasks: 1, units: 9}, 1), want: schedule.RefusedTenant},
-		"tenant units":     {job: job{slots: 5}, start: otherTenant(caps{units: 4}, 0), want: schedule.RefusedTenant},
-		"tenant suspended": {start: otherTenantSQL(`UPDATE tenant SET status = 'SUSPENDED' WHERE tenant_id = $1`), want: schedule.RefusedTenant},
-		"user tasks":       {start: otherTenant(caps{userTasks: 1}, 1), want: schedule.RefusedUser},
-		"user videos":      {start: otherTenant(caps{userVideo: 1, userImage: 9}, 1), want: schedule.RefusedUser},
-		"user images":      {job: job{kind: control.KindImage}, start: otherTenant(caps{userImage: 1, userVideo: 9}, 1), want: schedule.RefusedUser},
-		"lane paused":      {setup: sqlSetup(`UPDATE lane_account SET paused = true WHERE lane = 'OTHER'`), job: job{lane: "OTHER"}, want: schedule.RefusedLane},
-		"lane unknown":     {setup: sqlSetup(`DELETE FROM lane_account WHERE lane = 'OTHER'`), job: job{lane: "OTHER"}, want: schedule.RefusedLane},
-		"own units":        {job: job{lane: "OTHER", slots: 6}, start: inAccount(control.AccountOwn), want: schedule.RefusedAccount},
-		"own units lent":   {setup: sqlSetup(`UPDATE lane_account SET lendable_units = 5, lent_units = 5 WHERE lane = 'OTHER'`), job: job{lane: "OTHER"}, start: inAccount(control.AccountOwn), want: schedule.RefusedAccount},
-		"common units":     {job: job{slots: 80}, want: schedule.RefusedAccount},
-		"borrowed units":   {job: job{lane: "OTHER"}, start: inAccount(control.AccountBorrowed), want: schedule.RefusedAccount},
-		"leaf full":        {start: inPool("tiny", nil), job: job{slots: 2}, want: schedule.RefusedPool, pool: "tiny"},
-		"leaf unknown":     {start: inPool("nowhere", nil), want: schedule.RefusedPool, pool: "nowhere"},
-		"leaf paused":      {setup: sqlSetup(`UPDATE resource_pool SET status = 'PAUSED' WHERE resource_key = 'tiny'`), start: inPool("tiny", nil), want: schedule.RefusedPool, pool: "tiny"},
-		"adaptive limit":   {setup: sqlSetup(`UPDATE resource_pool SET adaptive_limit = 0 WHERE resource_key = 'tiny'`), start: inPool("tiny", nil), want: schedule.RefusedPool, pool: "tiny"},
-		"cap group full":   {start: inPool("capped", []string{"narrow"}), job: job{slots: 2}, want: schedule.RefusedPool, pool: "narrow"},
-		"cap group hidden": {start: inPool("capped", nil), want: schedule.RefusedPool, pool: "narrow"},
+		"stale version":        {start: func(_ *testing.T, _ *world, s *schedule.ClaimStart, _ uuid.UUID) { s.TaskVersion-- }, want: schedule.RefusedTask},
+		"no such task":         {start: func(_ *testing.T, _ *world, s *schedule.ClaimStart, _ uuid.UUID) { s.TaskID = uuid.New() }, want: schedule.RefusedTask},
+		"other size":           {start: func(_ *testing.T, _ *world, s *schedule.ClaimStart, _ uuid.UUID) { s.SlotUnits = 2 }, want: schedule.RefusedTask},
+		"other lane":           {start: func(_ *testing.T, _ *world, s *schedule.ClaimStart, _ uuid.UUID) { s.Lane = "STANDARD" }, want: schedule.RefusedTask},
+		"not eligible":         {job: job{delay: time.Hour}, want: schedule.RefusedTask},
+		"deadline passed":      {job: job{deadline: -time.Second}, want: schedule.RefusedTask},
+		"tries used up":        {setup: sqlSetup(`UPDATE generation_task SET attempts_made = max_attempts WHERE queue_class = 'OTHER'`), job: job{lane: "OTHER"}, want: schedule.RefusedTask},
+		"tenant tasks":         {limits: caps{tasks: 2}, job: job{}, start: otherTenant(caps{tasks: 1, units: 9}, 1), want: schedule.RefusedTenant},
+		"tenant units":         {job: job{slots: 5}, start: otherTenant(caps{units: 4}, 0), want: schedule.RefusedTenant},
+		"tenant suspended":     {start: otherTenantSQL(`UPDATE tenant SET status = 'SUSPENDED' WHERE tenant_id = $1`), want: schedule.RefusedTenant},
+		"user tasks":           {start: otherTenant(caps{userTasks: 1}, 1), want: schedule.RefusedUser},
+		"user videos":          {start: otherTenant(caps{userVideo: 1, userImage: 9}, 1), want: schedule.RefusedUser},
+		"user images":          {job: job{kind: control.KindImage}, start: otherTenant(caps{userImage: 1, userVideo: 9}, 1), want: schedule.RefusedUser},
+		"lane paused":          {setup: sqlSetup(`UPDATE lane_account SET paused = true WHERE lane = 'OTHER'`), job: job{lane: "OTHER"}, want: schedule.RefusedLane},
+		"lane unknown":         {setup: sqlSetup(`DELETE FROM lane_account WHERE lane = 'OTHER'`), job: job{lane: "OTHER"}, want: schedule.RefusedLane},
+		"own units":            {job: job{lane: "OTHER", slots: 6}, start: inAccount(control.AccountOwn), want: schedule.RefusedAccount},
+		"own units lent":       {setup: sqlSetup(`UPDATE lane_account SET lendable_units = 5, lent_units = 5 WHERE lane = 'OTHER'`), job: job{lane: "OTHER"}, start: inAccount(control.AccountOwn), want: schedule.RefusedAccount},
+		"common units":         {job: job{slots: 80}, want: schedule.RefusedAccount},
+		"borrowed, nobody":     {job: job{lane: "OTHER"}, start: borrowing("NOBODY"), want: schedule.RefusedAccount},
+		"borrowed, no limit":   {setup: sqlSetup(lendAll), job: job{lane: "OTHER"}, start: borrowing("PAID_SHARED"), want: schedule.RefusedAccount},
+		"borrowed at limit":    {setup: sqlSetup(lendAll + `; UPDATE lane_account SET borrow_limit = 1 WHERE lane = 'OTHER'`), job: job{lane: "OTHER", slots: 2}, start: borrowing("PAID_SHARED"), want: schedule.RefusedAccount},
+		"borrowed, others may": {setup: sqlSetup(lendAll + `; UPDATE lane_account SET borrow_limit = 9; UPDATE lane_account SET lends_to = '{STANDARD}'`), job: job{lane: "OTHER"}, start: borrowing("PAID_SHARED"), want: schedule.RefusedAccount},
+		"borrowed, stopped":    {setup: sqlSetup(lendAll + `; UPDATE lane_account SET borrow_limit = 9, lending_stopped = true`), job: job{lane: "OTHER"}, start: borrowing("PAID_SHARED"), want: schedule.RefusedAccount},
+		"borrowed, lendable":   {setup: sqlSetup(lendAll + `; UPDATE lane_account SET borrow_limit = 9; UPDATE lane_account SET lendable_units = 1`), job: job{lane: "OTHER", slots: 2}, start: borrowing("PAID_SHARED"), want: schedule.RefusedAccount},
+		"borrowed headroom":    {setup: sqlSetup(lendAll + `; UPDATE lane_account SET borrow_limit = 9; UPDATE lane_account SET headroom_units = 19`), job: job{lane: "OTHER", slots: 2}, start: borrowing("PAID_SHARED"), want: schedule.RefusedAccount},
+		"borrowed elsewhere":   {setup: sqlSetup(lendAll + `; UPDATE lane_account SET borrow_limit = 9; INSERT INTO pool_group_account (pool_group, capacity_units, common_units, policy_version) VALUES ('h', 20, 0, 1); UPDATE lane_account SET pool_group = 'h' WHERE lane = 'PAID_SHARED'`), job: job{lane: "OTHER"}, start: borrowing("PAID_SHARED"), want: schedule.RefusedAccount, others: schedule.RefusedLane},
+		"breaker open":         {setup: sqlSetup(`UPDATE resource_pool SET breaker_until = clock_timestamp() + interval '1 hour' WHERE resource_key = 'tiny'`), start: inPool("tiny", nil), want: schedule.RefusedPool, pool: "tiny"},
+		"breaker above open":   {setup: sqlSetup(`UPDATE resource_pool SET breaker_until = 'infinity' WHERE resource_key = 'narrow'`), start: inPool("capped", []string{"narrow"}), want: schedule.RefusedPool, pool: "narrow"},
+		"breaker was open":     {setup: sqlSetup(`UPDATE resource_pool SET breaker_until = clock_timestamp() - interval '1 second' WHERE resource_key = 'tiny'`), start: inPool("tiny", nil)},
+		"leaf full":            {start: inPool("tiny", nil), job: job{slots: 2}, want: schedule.RefusedPool, pool: "tiny"},
+		"leaf unknown":         {start: inPool("nowhere", nil), want: schedule.RefusedPool, pool: "nowhere"},
+		"leaf paused":          {setup: sqlSetup(`UPDATE resource_pool SET status = 'PAUSED' WHERE resource_key = 'tiny'`), start: inPool("tiny", nil), want: schedule.RefusedPool, pool: "tiny"},
+		"adaptive limit":       {setup: sqlSetup(`UPDATE resource_pool SET adaptive_limit = 0 WHERE resource_key = 'tiny'`), start: inPool("tiny", nil), want: schedule.RefusedPool, pool: "tiny"},
+		"cap group full":       {start: inPool("capped", []string{"narrow"}), job: job{slots: 2}, want: schedule.RefusedPool, pool: "narrow"},
+		"cap group hidden":     {start: inPool("capped", nil), want: schedule.RefusedPool, pool: "narrow"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -155,16 +166,16 @@ func TestClaimRefusesOnlyWhomItConcerns(t *testing.T) {
 				c.start(t, w, &starts[1], tenant)
 			}
 			got := w.claim(t, starts...)
-			if got[1].Refused != c.want || got[1].Pool != c.pool || got[1].AttemptID != uuid.Nil {
+			if got[1].Refused != c.want || got[1].Pool != c.pool || (got[1].AttemptID == uuid.Nil) != (c.want != "") {
 				t.Errorf("the middle one: %+v, want %s %s", got[1], c.want, c.pool)
 			}
 			for _, i := range []int{0, 2} {
-				if got[i].Refused != "" {
-					t.Errorf("start %d was refused too: %+v", i, got[i])
+				if got[i].Refused != c.others {
+					t.Errorf("start %d: %+v, want %q", i, got[i], c.others)
 				}
 			}
-			if s := w.state(t, ids[1]); s != "QUEUED" {
-				t.Errorf("the refused task is %s", s)
+			if s := w.state(t, ids[1]); (s == "QUEUED") != (c.want != "") {
+				t.Errorf("the task is %s", s)
 			}
 			if c.setup == nil || c.pool != "" {
 				w.clean(t)
@@ -175,6 +186,15 @@ func TestClaimRefusesOnlyWhomItConcerns(t *testing.T) {
 
 func sqlSetup(sql string) func(*testing.T, *world, uuid.UUID) {
 	return func(t *testing.T, w *world, _ uuid.UUID) { w.exec(t, sql) }
+}
+
+// lendAll lets every lane lend all that it holds to OTHER; nobody may borrow anything yet.
+const lendAll = `UPDATE lane_account SET lendable_units = 20, lends_to = '{OTHER}', borrow_timeout = 60`
+
+func borrowing(lender string) func(*testing.T, *world, *schedule.ClaimStart, uuid.UUID) {
+	return func(_ *testing.T, _ *world, s *schedule.ClaimStart, _ uuid.UUID) {
+		s.Account, s.Lender = control.AccountBorrowed, lender
+	}
 }
 
 func inAccount(a control.Account) func(*testing.T, *world, *schedule.ClaimStart, uuid.UUID) {

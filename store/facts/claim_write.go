@@ -15,10 +15,14 @@ import (
 	"fairlane/control/schedule"
 )
 
-// writeClaim writes everything that the grants say, in one round trip.
-func writeClaim(ctx context.Context, tx pgx.Tx, req schedule.Claim, grants []grant, l *ledger, now time.Time) error {
+// writeClaim writes everything that was decided, in one round trip.
+func writeClaim(ctx context.Context, tx pgx.Tx, req schedule.Claim, grants []grant, lent lendingDecision, l *ledger, now time.Time) error {
 	b := &pgx.Batch{}
 	l.queue(b)
+	lent.queue(b, req.PoolGroup)
+	if len(grants) == 0 {
+		return tx.SendBatch(ctx, b).Close()
+	}
 	if err := queueClaimedWork(b, req, grants, now); err != nil {
 		return err
 	}
@@ -58,6 +62,7 @@ func queueReservations(b *pgx.Batch, req schedule.Claim, grants []grant, now tim
 	var shards []int32
 	var units, fences []int64
 	var groupKeys, groupShards, groupUnits []string
+	var promises []float64
 	for _, g := range grants {
 		for _, p := range g.parts {
 			id, err := uuid.NewV7()
@@ -69,14 +74,14 @@ func queueReservations(b *pgx.Batch, req schedule.Claim, grants []grant, now tim
 			pools, shards, units = append(pools, g.start.Pool), append(shards, p.shard), append(units, p.units)
 			kinds, lanes = append(kinds, string(g.task.kind)), append(lanes, g.task.lane)
 			accounts, lenders = append(accounts, string(g.start.Account)), append(lenders, g.start.Lender)
-			fences = append(fences, g.token)
+			fences, promises = append(fences, g.token), append(promises, g.promise.Seconds())
 			groupKeys = append(groupKeys, arrayLiteral(p.groups, quoteElement))
 			groupShards = append(groupShards, arrayLiteral(p.groupShards, decimal))
 			groupUnits = append(groupUnits, arrayLiteral(p.groupUnits, decimal))
 		}
 	}
 	b.Queue(insertReservationSQL, ids, tasks, attempts, pools, shards, units, tenants, users, kinds, lanes, accounts, lenders, fences,
-		groupKeys, groupShards, groupUnits, req.PoolGroup, req.PolicyVersion, now.Add(firstLease), now).
+		groupKeys, groupShards, groupUnits, req.PoolGroup, req.PolicyVersion, now.Add(firstLease), now, promises).
 		Exec(mustAffect(len(ids), "reservations made"))
 	return nil
 }
@@ -148,10 +153,12 @@ const (
 	insertReservationSQL = `
 		INSERT INTO resource_reservation (reservation_id, task_id, attempt_id, resource_key, shard_no, reserved_units, tenant_id, user_id,
 		    kind, lane, account, lender_lane, fencing_token, group_keys, group_shards, group_units,
-		    pool_group, policy_version, lease_until, created_at, state)
+		    pool_group, policy_version, lease_until, created_at, state, borrowed_at, borrowed_from, borrow_due_at)
 		SELECT k.id, k.task, k.attempt, k.pool, k.shard, k.units, k.tenant, k.usr, k.kind, k.lane, k.account, nullif(k.lender, ''), k.fence,
-		    k.groups::text[], k.shards::int[], k.parts::bigint[], $17, $18, $19, $20, 'ACTIVE'
+		    k.groups::text[], k.shards::int[], k.parts::bigint[], $17, $18, $19, $20, 'ACTIVE',
+		    CASE WHEN k.lender <> '' THEN $20::timestamptz END, nullif(k.lender, ''),
+		    CASE WHEN k.lender <> '' THEN $20::timestamptz + make_interval(secs => k.promise) END
 		FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::int[], $6::bigint[], $7::uuid[], $8::uuid[], $9::text[],
-		     $10::text[], $11::text[], $12::text[], $13::bigint[], $14::text[], $15::text[], $16::text[])
-		     k(id, task, attempt, pool, shard, units, tenant, usr, kind, lane, account, lender, fence, groups, shards, parts)`
+		     $10::text[], $11::text[], $12::text[], $13::bigint[], $14::text[], $15::text[], $16::text[], $21::float8[])
+		     k(id, task, attempt, pool, shard, units, tenant, usr, kind, lane, account, lender, fence, groups, shards, parts, promise)`
 )

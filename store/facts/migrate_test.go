@@ -23,7 +23,7 @@ WITH relation AS (
 )
 SELECT format('relation %s %s %s', relkind, relname, reloptions) FROM relation
 UNION ALL
-SELECT format('column %s.%s %s %s not null %s default %s generated %s', r.relname, a.attname, a.attnum,
+SELECT format('column %s.%s %s %s not null %s default %s generated %s', r.relname, a.attname, row_number() OVER (PARTITION BY a.attrelid ORDER BY a.attnum),
               format_type(a.atttypid, a.atttypmod), a.attnotnull, pg_get_expr(d.adbin, d.adrelid), a.attgenerated)
 FROM relation r JOIN pg_attribute a ON a.attrelid = r.oid AND a.attnum > 0 AND NOT a.attisdropped
 LEFT JOIN pg_attrdef d ON d.adrelid = r.oid AND d.adnum = a.attnum
@@ -40,7 +40,8 @@ UNION ALL
 SELECT format('type %s %s', t.typname, t.typtype) FROM pg_type t
 WHERE t.typnamespace = 'public'::regnamespace AND t.typtype IN ('e', 'd') AND t.typname NOT LIKE 'goose\_%'
 UNION ALL
-SELECT format('comment %s.%s %s', r.relname, d.objsubid, d.description) FROM relation r JOIN pg_description d ON d.objoid = r.oid
+SELECT format('comment %s.%s %s', r.relname, a.attname, d.description) FROM relation r JOIN pg_description d ON d.objoid = r.oid
+LEFT JOIN pg_attribute a ON a.attrelid = r.oid AND a.attnum = d.objsubid AND d.objsubid > 0
 UNION ALL
 SELECT format('extension %s', extname) FROM pg_extension
 ORDER BY 1`

@@ -16,38 +16,33 @@ func copyAccounts(ctx context.Context, tx pgx.Tx, v *policy.Version) error {
 	if err := copyGroups(ctx, tx, v); err != nil {
 		return err
 	}
-	type account struct {
-		reserved int64
-		paused   bool
-	}
-	want := map[plan.LaneGroup]account{}
-	for i := range v.Document.Lanes {
-		l := &v.Document.Lanes[i]
-		for _, a := range l.Accounts {
-			want[plan.LaneGroup{Lane: l.Code, Group: a.PoolGroup}] = account{a.ReservedUnits, l.Paused || !v.Document.Switches.SchedulingRunning}
-		}
-	}
-	rows, err := tx.Query(ctx, `SELECT lane, pool_group, reserved_units, paused FROM lane_account`)
+	held, err := heldAccounts(ctx, tx)
 	if err != nil {
 		return err
 	}
-	var k plan.LaneGroup
-	var a account
-	held := map[plan.LaneGroup]account{}
-	if _, err := pgx.ForEachRow(rows, []any{&k.Lane, &k.Group, &a.reserved, &a.paused}, func() error { held[k] = a; return nil }); err != nil {
-		return err
+	want := map[plan.LaneGroup]accountTerms{}
+	for i := range v.Document.Lanes {
+		l := &v.Document.Lanes[i]
+		for j := range l.Accounts {
+			want[plan.LaneGroup{Lane: l.Code, Group: l.Accounts[j].PoolGroup}] = termsOf(&l.Accounts[j], l.Paused || !v.Document.Switches.SchedulingRunning)
+		}
 	}
 	for k := range held {
 		if _, kept := want[k]; !kept {
-			want[k] = account{0, true}
+			want[k] = accountTerms{paused: true}
 		}
 	}
-	var lanes, groups []string
-	var reserved []int64
+	var lanes, groups, lendsTo []string
+	var columns [len(accountTerms{}.n)][]int64
 	var paused []bool
 	for k, a := range want {
-		if h, exists := held[k]; !exists || h != a {
-			lanes, groups, reserved, paused = append(lanes, k.Lane), append(groups, k.Group), append(reserved, a.reserved), append(paused, a.paused)
+		if h, exists := held[k]; exists && h.equal(a) {
+			continue
+		}
+		lanes, groups, paused = append(lanes, k.Lane), append(groups, k.Group), append(paused, a.paused)
+		lendsTo = append(lendsTo, arrayLiteral(a.lendsTo, quoteElement))
+		for i := range columns {
+			columns[i] = append(columns[i], a.n[i])
 		}
 	}
 	if len(lanes) == 0 {
@@ -56,12 +51,56 @@ func copyAccounts(ctx context.Context, tx pgx.Tx, v *policy.Version) error {
 	if _, err := tx.Exec(ctx, lockAccountSQL, lanes, groups); err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `
-		INSERT INTO lane_account (policy_version, lane, pool_group, reserved_units, paused)
-		SELECT $1::bigint, * FROM unnest($2::text[], $3::text[], $4::bigint[], $5::boolean[])
-		ON CONFLICT (lane, pool_group) DO UPDATE SET updated_at = now(), policy_version = excluded.policy_version,
-			reserved_units = excluded.reserved_units, paused = excluded.paused`, v.Number, lanes, groups, reserved, paused)
+	args := []any{v.Number, lanes, groups, paused, lendsTo}
+	for _, c := range columns {
+		args = append(args, c)
+	}
+	_, err = tx.Exec(ctx, upsertAccountSQL, args...)
 	return err
+}
+
+// accountTerms is what the policy says of a lane's account.
+type accountTerms struct {
+	n       [5]int64 // in the order of accountNumbers
+	paused  bool
+	lendsTo []string
+}
+
+const accountNumbers = `reserved_units, headroom_units, lendable_units, borrow_limit, borrow_timeout`
+
+func termsOf(a *policy.LaneAccount, paused bool) accountTerms {
+	return accountTerms{[...]int64{a.ReservedUnits, a.HeadroomUnits, a.LendableUnits, a.BorrowLimit, a.BorrowTimeout}, paused, a.LendsTo}
+}
+
+func (t accountTerms) equal(o accountTerms) bool {
+	return t.n == o.n && t.paused == o.paused && slices.Equal(t.lendsTo, o.lendsTo)
+}
+
+const upsertAccountSQL = `
+	INSERT INTO lane_account (policy_version, lane, pool_group, paused, lends_to, ` + accountNumbers + `)
+	SELECT $1::bigint, k.lane, k.grp, k.paused, k.lends::text[], k.reserved, k.headroom, k.lendable, k.most, k.timeout
+	FROM unnest($2::text[], $3::text[], $4::boolean[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[])
+	     k(lane, grp, paused, lends, reserved, headroom, lendable, most, timeout)
+	ON CONFLICT (lane, pool_group) DO UPDATE SET updated_at = now(), policy_version = excluded.policy_version,
+		paused = excluded.paused, lends_to = excluded.lends_to, reserved_units = excluded.reserved_units,
+		headroom_units = excluded.headroom_units, lendable_units = excluded.lendable_units, borrow_limit = excluded.borrow_limit,
+		borrow_timeout = excluded.borrow_timeout`
+
+func heldAccounts(ctx context.Context, tx pgx.Tx) (map[plan.LaneGroup]accountTerms, error) {
+	rows, err := tx.Query(ctx, `SELECT lane, pool_group, paused, lends_to, `+accountNumbers+` FROM lane_account`)
+	if err != nil {
+		return nil, err
+	}
+	held := map[plan.LaneGroup]accountTerms{}
+	for rows.Next() {
+		var k plan.LaneGroup
+		var a accountTerms
+		if err := rows.Scan(&k.Lane, &k.Group, &a.paused, &a.lendsTo, &a.n[0], &a.n[1], &a.n[2], &a.n[3], &a.n[4]); err != nil {
+			return nil, err
+		}
+		held[k] = a
+	}
+	return held, rows.Err()
 }
 
 func copyGroups(ctx context.Context, tx pgx.Tx, v *policy.Version) error {
@@ -116,6 +155,7 @@ type poolRow struct {
 type poolPlace struct {
 	kind, group, provider, account, region, model, status string
 	capacity                                              int64
+	keeps                                                 bool // units for lanes
 }
 
 func (a poolRow) equal(b poolRow) bool {
@@ -136,11 +176,11 @@ func copyPools(ctx context.Context, tx pgx.Tx, v *policy.Version) error {
 		if p.Paused {
 			status = "PAUSED"
 		}
-		want[p.Key] = poolRow{poolPlace{string(p.Kind), p.Group, p.Provider, p.Account, p.Region, p.Model, status, p.CapacityUnits}, v.Document.CapGroups(p.Key)}
+		want[p.Key] = poolRow{poolPlace{string(p.Kind), p.Group, p.Provider, p.Account, p.Region, p.Model, status, p.CapacityUnits, len(p.LaneMinimums) > 0}, v.Document.CapGroups(p.Key)}
 	}
 	for key, p := range held {
 		if _, kept := want[key]; !kept {
-			p.status, p.capacity = "REMOVED", 0
+			p.status, p.capacity, p.keeps = "REMOVED", 0, false
 			want[key] = p
 		}
 	}
@@ -155,7 +195,7 @@ func copyPools(ctx context.Context, tx pgx.Tx, v *policy.Version) error {
 		if h, exists := held[key]; exists && h.equal(p) {
 			continue
 		}
-		b.Queue(upsertPoolSQL, key, p.kind, p.group, p.parents, p.provider, p.account, p.region, p.model, p.capacity, p.status, v.Number)
+		b.Queue(upsertPoolSQL, key, p.kind, p.group, p.parents, p.provider, p.account, p.region, p.model, p.capacity, p.status, v.Number, p.keeps)
 	}
 	if b.Len() > 0 {
 		if err := tx.SendBatch(ctx, b).Close(); err != nil {
@@ -171,15 +211,16 @@ func copyPools(ctx context.Context, tx pgx.Tx, v *policy.Version) error {
 }
 
 const upsertPoolSQL = `
-	INSERT INTO resource_pool (resource_key, kind, pool_group, parents, provider, provider_account, region, model_code, capacity_units, status, policy_version)
-	VALUES ($1, $2, $3, coalesce($4, '{}'::text[]), $5, $6, $7, $8, $9, $10, $11)
+	INSERT INTO resource_pool (resource_key, kind, pool_group, parents, provider, provider_account, region, model_code, capacity_units, status, policy_version, keeps_lanes)
+	VALUES ($1, $2, $3, coalesce($4, '{}'::text[]), $5, $6, $7, $8, $9, $10, $11, $12)
 	ON CONFLICT (resource_key) DO UPDATE SET updated_at = now(), kind = excluded.kind, pool_group = excluded.pool_group,
 		parents = excluded.parents, provider = excluded.provider, provider_account = excluded.provider_account, region = excluded.region,
-		model_code = excluded.model_code, capacity_units = excluded.capacity_units, status = excluded.status, policy_version = excluded.policy_version`
+		model_code = excluded.model_code, capacity_units = excluded.capacity_units, status = excluded.status,
+		policy_version = excluded.policy_version, keeps_lanes = excluded.keeps_lanes`
 
 func heldPools(ctx context.Context, tx pgx.Tx) (map[string]poolRow, error) {
 	rows, err := tx.Query(ctx, `
-		SELECT resource_key, kind, pool_group, parents, provider, provider_account, region, model_code, capacity_units, status FROM resource_pool`)
+		SELECT resource_key, kind, pool_group, parents, provider, provider_account, region, model_code, capacity_units, status, keeps_lanes FROM resource_pool`)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +228,7 @@ func heldPools(ctx context.Context, tx pgx.Tx) (map[string]poolRow, error) {
 	for rows.Next() {
 		var key string
 		var p poolRow
-		if err := rows.Scan(&key, &p.kind, &p.group, &p.parents, &p.provider, &p.account, &p.region, &p.model, &p.capacity, &p.status); err != nil {
+		if err := rows.Scan(&key, &p.kind, &p.group, &p.parents, &p.provider, &p.account, &p.region, &p.model, &p.capacity, &p.status, &p.keeps); err != nil {
 			return nil, err
 		}
 		held[key] = p

@@ -24,7 +24,7 @@ func (s *Snapshots) Snapshot(ctx context.Context, group string, tenants []uuid.U
 	out := plan.Snapshot{
 		Lanes: map[plan.LaneGroup]plan.LaneUse{}, Common: map[string]int64{}, Pools: map[string]plan.PoolUse{},
 		Tenants: make(map[uuid.UUID]plan.TenantUse, len(tenants)), InLane: make(map[plan.TenantLane]plan.Use, len(tenants)),
-		Users: make(map[plan.TenantUser]plan.UserUse, len(users)),
+		Users: make(map[plan.TenantUser]plan.UserUse, len(users)), Debts: make(map[plan.TenantLane]int64, len(tenants)),
 	}
 	b := &pgx.Batch{}
 	b.Queue(pointPlans).Exec(ignoreTag)
@@ -38,11 +38,11 @@ func (s *Snapshots) Snapshot(ctx context.Context, group string, tenants []uuid.U
 }
 
 func snapshotCapacity(b *pgx.Batch, group string, out *plan.Snapshot) {
-	b.Queue(`SELECT lane, own_used, common_used, borrowed_used, lent_units FROM lane_account WHERE pool_group = $1`, group).
+	b.Queue(`SELECT lane, own_used, common_used, borrowed_used, lent_units, lending_stopped FROM lane_account WHERE pool_group = $1`, group).
 		Query(scanAll(func(r pgx.Rows) error {
 			key := plan.LaneGroup{Group: group}
 			var u plan.LaneUse
-			err := r.Scan(&key.Lane, &u.Own, &u.Common, &u.Borrowed, &u.Lent)
+			err := r.Scan(&key.Lane, &u.Own, &u.Common, &u.Borrowed, &u.Lent, &u.Stopped)
 			out.Lanes[key] = u
 			return err
 		}))
@@ -55,14 +55,63 @@ func snapshotCapacity(b *pgx.Batch, group string, out *plan.Snapshot) {
 			return err
 		}))
 	b.Queue(`
-		SELECT p.resource_key, coalesce(p.adaptive_limit, -1),
+		SELECT p.resource_key, coalesce(p.adaptive_limit, -1), coalesce(p.breaker_until > clock_timestamp(), false), p.keeps_lanes,
 		       coalesce((SELECT sum(s.used_units) FROM resource_pool_shard s WHERE s.resource_key = p.resource_key), 0)::bigint
 		FROM resource_pool p`).
 		Query(scanAll(func(r pgx.Rows) error {
 			var key string
 			var u plan.PoolUse
-			err := r.Scan(&key, &u.Limit, &u.Used)
+			var keeps bool
+			err := r.Scan(&key, &u.Limit, &u.Open, &keeps, &u.Used)
+			if keeps {
+				u.Lanes = map[string]int64{}
+			}
 			out.Pools[key] = u
+			return err
+		}))
+	snapshotLanes(b, out)
+	snapshotLoans(b, group, out)
+}
+
+// snapshotLanes reads who uses the pools of which parts are kept for lanes.
+func snapshotLanes(b *pgx.Batch, out *plan.Snapshot) {
+	b.Queue(`
+		SELECT u.key, u.lane, sum(u.units)::bigint FROM (
+		    SELECT r.resource_key AS key, r.lane, r.reserved_units AS units
+		    FROM resource_pool p JOIN resource_reservation r ON r.resource_key = p.resource_key AND r.state = 'ACTIVE'
+		    WHERE p.keeps_lanes AND p.kind <> 'CAP_GROUP'
+		    UNION ALL
+		    SELECT g.key, r.lane, g.units
+		    FROM resource_reservation r CROSS JOIN LATERAL unnest(r.group_keys, r.group_units) g(key, units)
+		    JOIN resource_pool p ON p.resource_key = g.key AND p.keeps_lanes
+		    WHERE r.state = 'ACTIVE' AND (SELECT bool_or(keeps_lanes) FROM resource_pool WHERE kind = 'CAP_GROUP')) u
+		GROUP BY u.key, u.lane`).
+		Query(scanAll(func(r pgx.Rows) error {
+			var key, lane string
+			var units int64
+			err := r.Scan(&key, &lane, &units)
+			if u := out.Pools[key]; u.Lanes != nil {
+				u.Lanes[lane] = units
+			}
+			return err
+		}))
+}
+
+// snapshotLoans reads the attempts that run on other lanes' units, the oldest first. Where there are more
+// than fit, each lane has its oldest among them.
+func snapshotLoans(b *pgx.Batch, group string, out *plan.Snapshot) {
+	b.Queue(`
+		SELECT attempt_id, lane, lender_lane, units FROM (
+		    SELECT attempt_id, lane, lender_lane, units, at, row_number() OVER (PARTITION BY lane ORDER BY at, attempt_id) AS place
+		    FROM (SELECT attempt_id, lane, lender_lane, sum(reserved_units)::bigint AS units, min(created_at) AS at
+		          FROM resource_reservation WHERE pool_group = $1 AND state = 'ACTIVE' AND account = 'BORROWED'
+		          GROUP BY attempt_id, lane, lender_lane) a
+		    ORDER BY place, lane LIMIT $2) first
+		ORDER BY at, attempt_id`, group, plan.MaxLoans).
+		Query(scanAll(func(r pgx.Rows) error {
+			var l plan.Loan
+			err := r.Scan(&l.AttemptID, &l.Lane, &l.Lender, &l.Units)
+			out.Loans = append(out.Loans, l)
 			return err
 		}))
 }
@@ -76,12 +125,13 @@ func snapshotWork(b *pgx.Batch, tenants []uuid.UUID, users []plan.TenantUser, ou
 			out.Tenants[id] = u
 			return err
 		}))
-	b.Queue(`SELECT tenant_id, lane, running_tasks, running_units FROM tenant_lane_runtime WHERE tenant_id = ANY($1)`, tenants).
+	b.Queue(`SELECT tenant_id, lane, running_tasks, running_units, debt_milli FROM tenant_lane_runtime WHERE tenant_id = ANY($1)`, tenants).
 		Query(scanAll(func(r pgx.Rows) error {
 			var key plan.TenantLane
 			var u plan.Use
-			err := r.Scan(&key.Tenant, &key.Lane, &u.Tasks, &u.Units)
-			out.InLane[key] = u
+			var debt int64
+			err := r.Scan(&key.Tenant, &key.Lane, &u.Tasks, &u.Units, &debt)
+			out.InLane[key], out.Debts[key] = u, debt
 			return err
 		}))
 	ids, names := make([]uuid.UUID, len(users)), make([]uuid.UUID, len(users))
