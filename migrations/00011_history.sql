@@ -98,18 +98,32 @@ CREATE TABLE history_mark (
     done_until timestamptz NOT NULL
 ) WITH (fillfactor = 50);
 
--- Who waits longer than its bound, as last looked for.
+-- Who waits longer than its bound, and every lane's longest wait against its own, as last looked for.
 CREATE TABLE starvation (
     lane          text NOT NULL,
     tenant_id     uuid NOT NULL,
     task_id       uuid NOT NULL,
     oldest_at     timestamptz NOT NULL,
     bound_seconds bigint NOT NULL CHECK (bound_seconds > 0),
+    turns         bigint NOT NULL,
+    capped        boolean NOT NULL,
     since         timestamptz NOT NULL,
-    seen_at       timestamptz NOT NULL,
     PRIMARY KEY (lane, tenant_id)
 ) WITH (fillfactor = 50);
 COMMENT ON COLUMN starvation.since IS 'when the wait passed the bound';
+COMMENT ON COLUMN starvation.turns IS 'turns of its ring within which the oldest task is served once nothing else holds it; 0: its weight is 0';
+COMMENT ON COLUMN starvation.capped IS 'the tenant is at its own maximum of tasks or units: it waits for itself';
+
+CREATE TABLE starvation_lane (
+    lane          text PRIMARY KEY,
+    exempt        text NOT NULL CHECK (exempt IN ('', 'WEIGHT_ZERO', 'PAUSED', 'STOPPED', 'NO_BOUND')),
+    bound_seconds bigint NOT NULL,
+    oldest_at     timestamptz,
+    tenants       bigint NOT NULL,
+    capped        bigint NOT NULL,
+    checked_at    timestamptz NOT NULL
+) WITH (fillfactor = 50);
+COMMENT ON COLUMN starvation_lane.tenants IS 'over their bound and not at their own maximum';
 
 -- The oldest of a tenant is looked for lane by lane.
 DROP INDEX idx_task_tenant_oldest;
@@ -118,7 +132,7 @@ CREATE INDEX idx_task_tenant_oldest ON generation_task (tenant_id, queue_class, 
 -- +goose Down
 DROP INDEX idx_task_tenant_oldest;
 CREATE INDEX idx_task_tenant_oldest ON generation_task (tenant_id, queued_since) WHERE state = 'QUEUED';
-DROP TABLE starvation, history_mark, loan_sample, tenant_sample, lane_sample, account_sample, scheduler_status;
+DROP TABLE starvation_lane, starvation, history_mark, loan_sample, tenant_sample, lane_sample, account_sample, scheduler_status;
 ALTER TABLE resource_reservation
     DROP CONSTRAINT resource_reservation_returned_check, DROP CONSTRAINT resource_reservation_loan_check,
     DROP COLUMN returned_at, DROP COLUMN borrow_due_at, DROP COLUMN borrowed_from, DROP COLUMN borrowed_at;

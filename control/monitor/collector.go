@@ -24,12 +24,15 @@ var (
 	descOutbox   = prometheus.NewDesc("fairlane_outbox_oldest_seconds", "Age of the oldest undelivered event by topic.", []string{"topic"}, nil)
 	descOutboxN  = prometheus.NewDesc("fairlane_outbox_rows", "Undelivered events by topic, counted up to 10,000.", []string{"topic"}, nil)
 	descDegraded = prometheus.NewDesc("fairlane_degraded", "Degraded modes that hold.", []string{"mode"}, nil)
+	descStarved  = prometheus.NewDesc("fairlane_starved_tenants", "Tenants whose oldest task waits longer than its bound, by lane.", laneLabel, nil)
+	descBound    = prometheus.NewDesc("fairlane_wait_bound_seconds", "Bound of the longest wait by lane; lanes without one are left out.", laneLabel, nil)
+	descChecked  = prometheus.NewDesc("fairlane_starvation_checked_seconds", "Time since the starvation detector looked.", nil, nil)
 	descAge      = prometheus.NewDesc("fairlane_state_age_seconds", "Age of the facts behind these gauges.", nil, nil)
 )
 
 func (stateCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descQueued, descQueuedU, descOldest, descUsed, descReserved, descCapacity, descRunning,
-		descUnknown, descPolicy, descOutbox, descOutboxN, descDegraded, descAge} {
+		descUnknown, descPolicy, descOutbox, descOutboxN, descDegraded, descStarved, descBound, descChecked, descAge} {
 		out <- d
 	}
 }
@@ -64,6 +67,19 @@ func (c stateCollector) Collect(out chan<- prometheus.Metric) {
 	}
 	for _, d := range s.Overview.Degraded {
 		gauge(descDegraded, 1, d.Code)
+	}
+	var checked time.Time
+	for _, l := range s.Starvation {
+		gauge(descStarved, float64(l.Tenants), l.Lane)
+		if l.Exempt == "" && l.BoundSeconds > 0 {
+			gauge(descBound, float64(l.BoundSeconds), l.Lane)
+		}
+		if l.CheckedAt.After(checked) {
+			checked = l.CheckedAt
+		}
+	}
+	if !checked.IsZero() {
+		gauge(descChecked, age(now, checked))
 	}
 	gauge(descAge, age(now, s.AsOf))
 }

@@ -14,6 +14,7 @@ const (
 	HealthBehind  = "behind"
 	HealthGone    = "gone"
 	HealthFailed  = "failed"
+	HealthStarved = "starved"
 )
 
 // Codes of degraded modes; each is a message of the catalogue under "degraded".
@@ -136,6 +137,13 @@ func (s *State) foldMachine(m Machine, local []HealthRow, wanted int64, at time.
 		}
 		rows = append(rows, h)
 	}
+	for _, l := range m.Starvation {
+		h := HealthRow{Kind: "starvation", Name: l.Lane, Text: l.Exempt, Number: l.Tenants, Since: l.OldestAt, Bound: l.BoundSeconds, Good: l.Tenants == 0}
+		if !h.Good {
+			h.Code = HealthStarved
+		}
+		rows = append(rows, h)
+	}
 	sort.Slice(rows, func(i, j int) bool {
 		if a, b := healthOrder[rows[i].Kind], healthOrder[rows[j].Kind]; a != b {
 			return a < b
@@ -143,6 +151,7 @@ func (s *State) foldMachine(m Machine, local []HealthRow, wanted int64, at time.
 		return rows[i].Name < rows[j].Name
 	})
 	s.Replicas, s.Health, s.HealthAt = m.Replicas, rows, at
+	s.Starvation, s.Schedulers, s.SampledAt = m.Starvation, m.Schedulers, m.SampledAt
 }
 
-var healthOrder = map[string]int{"store": 0, "replica": 1, "lease": 2, "outbox": 3, "reconciler": 4}
+var healthOrder = map[string]int{"store": 0, "replica": 1, "lease": 2, "outbox": 3, "reconciler": 4, "starvation": 5}

@@ -54,5 +54,9 @@ func (r *LaneRow) addAccount(a AccountUse, g GroupUse) {
 	r.Capacity += a.Reserved + g.Common
 	r.Free += max(a.Reserved-a.Own-a.Lent, 0) + max(g.Common-g.CommonUse, 0)
 	r.Over += max(a.Own+a.Lent-a.Reserved, 0)
-	r.Paused = r.Paused || a.Paused
+	r.Lendable, r.BorrowLimit = r.Lendable+a.Lendable, r.BorrowLimit+a.BorrowLimit
+	r.Paused, r.Stopped = r.Paused || a.Paused, r.Stopped || a.Stopped
+	if a.Stopped && (r.StoppedSince.IsZero() || a.StoppedSince.Before(r.StoppedSince)) {
+		r.StoppedSince = a.StoppedSince
+	}
 }

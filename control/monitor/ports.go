@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"fairlane/control"
+	"fairlane/control/plan"
 	"fairlane/policy"
 )
 
@@ -47,6 +49,9 @@ type AccountUse struct {
 	Lane, Group                                     string
 	Reserved, Headroom, Own, Common, Borrowed, Lent int64
 	Paused                                          bool
+	Lendable, BorrowLimit                           int64
+	Stopped                                         bool // it lends nothing for now
+	StoppedSince                                    time.Time
 }
 
 // QueueUse is what waits and runs in one lane.
@@ -83,9 +88,47 @@ type FlowCount struct {
 
 // Machine is what keeps the platform going.
 type Machine struct {
-	Leases   []Lease
-	Outbox   []Outbox
-	Replicas []Replica
+	Leases     []Lease
+	Outbox     []Outbox
+	Replicas   []Replica
+	Starvation []LaneStarvation
+	Schedulers map[string]plan.Status // by pool group, without tenants
+	SampledAt  time.Time              // of the newest sample of the history; zero: none yet
+}
+
+// LaneStarvation is what the starvation detector last saw of a lane.
+type LaneStarvation struct {
+	Lane         string
+	Exempt       string // why no bound holds, a word of the family "exempt"; "": it does
+	BoundSeconds int64
+	OldestAt     time.Time // zero: nothing waits
+	Tenants      int64     // over their bound
+	Capped       int64     // over it at their own maximum, which is not starvation
+	CheckedAt    time.Time
+}
+
+// Details reads single objects that somebody looks at. Unknown ids are left out.
+type Details interface {
+	TasksNow(ctx context.Context, ids []uuid.UUID) ([]TaskNow, error)
+	TenantsNow(ctx context.Context, ids []uuid.UUID) ([]TenantNow, error)
+}
+
+// TaskNow is what moves in a task.
+type TaskNow struct {
+	ID       uuid.UUID
+	State    control.TaskState
+	Version  int64
+	Attempts int64
+}
+
+// TenantNow is a tenant's use of one lane.
+type TenantNow struct {
+	ID                         uuid.UUID
+	Lane                       string
+	QueuedTasks, QueuedMilli   int64
+	RunningTasks, RunningUnits int64
+	DebtMilli                  int64
+	OldestAt                   time.Time // zero: nothing waits
 }
 
 // Lease is single-runner work and who has it.

@@ -22,11 +22,56 @@ const (
 // Topics lists every topic.
 var Topics = []Topic{TopicOverview, TopicLanes, TopicPools, TopicTenants, TopicQueue, TopicHealth}
 
+// Topics of single objects: the prefix and the object's id.
+const (
+	TaskPrefix   = "task:"   // one row, key TaskKey
+	TenantPrefix = "tenant:" // one row, key TenantKey, and one by lane
+)
+
 // Keys of the rows that stand alone in their topic.
 const (
 	OverviewKey  = "overview"
 	TenantSumKey = "sum"
+	HistoryKey   = "history" // of the lanes and of a tenant: when the charts were last added to
+	TaskKey      = "task"
+	TenantKey    = "tenant"
 )
+
+// HistoryRow tells when the newest sample was taken, in Unix milliseconds.
+type HistoryRow struct {
+	SampledMilli int64 `json:"sampled"`
+}
+
+// TaskLive is what moves in a task. Looked changes every other second while it waits, so that what holds
+// it is looked up again.
+type TaskLive struct {
+	State    string `json:"state"`
+	Version  int64  `json:"version"`
+	Attempts int64  `json:"attempts"`
+	Looked   int64  `json:"looked"`
+}
+
+// TenantLive is a tenant over all its lanes, with its share in the home lane as in TenantRow.
+type TenantLive struct {
+	Running      int64     `json:"running"`
+	RunningUnits int64     `json:"running_units"`
+	QueuedTasks  int64     `json:"queued_tasks"`
+	QueuedMilli  int64     `json:"queued_milli"`
+	OldestAt     time.Time `json:"oldest_at,omitzero"`
+	Share        int64     `json:"share"`
+	Entitled     int64     `json:"entitled"`
+}
+
+// TenantLaneLive is a tenant in one lane.
+type TenantLaneLive struct {
+	Lane         string    `json:"lane"`
+	Running      int64     `json:"running"`
+	RunningUnits int64     `json:"running_units"`
+	QueuedTasks  int64     `json:"queued_tasks"`
+	QueuedMilli  int64     `json:"queued_milli"`
+	DebtMilli    int64     `json:"debt_milli"` // below 0: credit
+	OldestAt     time.Time `json:"oldest_at,omitzero"`
+}
 
 // MaxTenantRows bounds the tenants topic: those with running or queued work, the busiest first.
 const MaxTenantRows = 200
@@ -86,6 +131,10 @@ type LaneRow struct {
 	Running       int64     `json:"running"`        // tasks
 	Paused        bool      `json:"paused"`
 	AdmissionOpen bool      `json:"admission_open"`
+	Lendable      int64     `json:"lendable"`
+	BorrowLimit   int64     `json:"borrow_limit"`
+	Stopped       bool      `json:"stopped"`                // it lends nothing for now, in one of its groups at least
+	StoppedSince  time.Time `json:"stopped_since,omitzero"` // the earliest of them
 }
 
 // AccountRow is a lane's account in one pool group, in slot units.
@@ -101,6 +150,9 @@ type AccountRow struct {
 	CommonUnits int64  `json:"common_units"` // of the group, shared by all lanes
 	CommonUsed  int64  `json:"common_used"`  // of the group, by all lanes
 	Paused      bool   `json:"paused"`
+	Lendable    int64  `json:"lendable"`
+	BorrowLimit int64  `json:"borrow_limit"`
+	Stopped     bool   `json:"stopped"`
 }
 
 // Key of an account row: lane and group.
@@ -126,6 +178,11 @@ type PoolRow struct {
 	UnknownUnits int64    `json:"unknown_units"`
 	Paused       bool     `json:"paused"`
 	Removed      bool     `json:"removed"` // no longer in the policy, drains
+
+	OpenUntil   time.Time `json:"open_until,omitzero"`    // its breaker is open: nothing starts before
+	Earmarked   int64     `json:"earmarked"`              // units kept for a task that was passed over too often
+	EarmarkLane string    `json:"earmark_lane,omitempty"` // of that task
+	EarmarkEnds time.Time `json:"earmark_ends,omitzero"`
 }
 
 // TenantRow is one tenant: its use and queue in all lanes, its share in its home lane.
@@ -163,14 +220,15 @@ type QueueRow struct {
 
 // HealthRow is one part of the machine. Its Code and Kind name messages of the catalogue.
 type HealthRow struct {
-	Kind   string    `json:"kind"` // store, lease, outbox, replica, reconciler
+	Kind   string    `json:"kind"` // store, lease, outbox, replica, reconciler, starvation
 	Name   string    `json:"name"`
 	Good   bool      `json:"good"`
 	Code   string    `json:"code"`           // what is wrong, "" when good
 	Text   string    `json:"text"`           // holder of a lease, error of a replica
-	Number int64     `json:"number"`         // rows of an outbox, version of a replica, repairs of a reconciler
-	Since  time.Time `json:"since,omitzero"` // oldest row of an outbox, last sign of life of a replica, last run of a reconciler
+	Number int64     `json:"number"`         // rows of an outbox, version of a replica, repairs of a reconciler, starved tenants of a lane
+	Since  time.Time `json:"since,omitzero"` // oldest row of an outbox, last sign of life of a replica, last run of a reconciler, oldest task of a lane
 	Until  time.Time `json:"until,omitzero"` // end of a lease
+	Bound  int64     `json:"bound"`          // of a lane's longest wait, seconds; 0: none
 }
 
 // Key of a health row: kind and name.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"fairlane/control"
+	"fairlane/control/plan"
 	"fairlane/policy"
 )
 
@@ -25,6 +26,10 @@ type State struct {
 	Queue     []QueueRow
 	Health    []HealthRow
 	Replicas  []Replica
+
+	Starvation []LaneStarvation
+	Schedulers map[string]plan.Status // what schedulers remember, by pool group
+	SampledAt  time.Time
 }
 
 // Tenant returns the live row of a tenant.
@@ -64,7 +69,8 @@ func (s *State) foldCapacity(c Capacity, doc *policy.Document, active int64, at 
 	for _, a := range c.Accounts {
 		g := groups[a.Group]
 		s.Accounts = append(s.Accounts, AccountRow{Lane: a.Lane, Group: a.Group, Own: a.Own, Common: a.Common, Borrowed: a.Borrowed,
-			Lent: a.Lent, Headroom: a.Headroom, Reserved: a.Reserved, CommonUnits: g.Common, CommonUsed: g.CommonUse, Paused: a.Paused})
+			Lent: a.Lent, Headroom: a.Headroom, Reserved: a.Reserved, CommonUnits: g.Common, CommonUsed: g.CommonUse, Paused: a.Paused,
+			Lendable: a.Lendable, BorrowLimit: a.BorrowLimit, Stopped: a.Stopped})
 		lanes.row(a.Lane).addAccount(a, g)
 		o.Own, o.Common, o.Borrowed = o.Own+a.Own, o.Common+a.Common, o.Borrowed+a.Borrowed
 	}
@@ -100,6 +106,7 @@ func (s *State) foldCapacity(c Capacity, doc *policy.Document, active int64, at 
 		if p.Model != "" && p.Provider != "" {
 			p.Title = p.Model + " · " + p.Provider + " " + p.Account
 		}
+		s.earmark(&p)
 		s.Pools[i] = p
 		if p.Kind != string(policy.PoolCapGroup) {
 			o.Unknown, o.UnknownUnits = o.Unknown+p.Unknown, o.UnknownUnits+p.UnknownUnits

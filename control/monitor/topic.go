@@ -168,6 +168,7 @@ func (s *State) rows(t Topic) ([]Row, error) {
 		for _, r := range s.Accounts {
 			add(r.Key(), r)
 		}
+		add(HistoryKey, s.history())
 	case TopicPools:
 		for _, r := range s.Pools {
 			add(r.Key, r)

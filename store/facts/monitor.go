@@ -24,14 +24,16 @@ const (
 	sqlMonitorGroups = `SELECT pool_group, capacity_units, common_units, common_used FROM pool_group_account ORDER BY pool_group`
 
 	sqlMonitorAccounts = `
-		SELECT lane, pool_group, reserved_units, headroom_units, own_used, common_used, borrowed_used, lent_units, paused
+		SELECT lane, pool_group, reserved_units, headroom_units, own_used, common_used, borrowed_used, lent_units, paused,
+		       lendable_units, borrow_limit, lending_stopped, lending_stopped_since
 		FROM lane_account ORDER BY lane, pool_group`
 
 	// An attempt whose fate is not known keeps its units (I09); there are few of them, and they have an index.
 	sqlMonitorPools = `
 		SELECT p.resource_key, p.kind, p.pool_group, p.parents, p.provider, p.provider_account, p.region, p.model_code,
 		       coalesce(s.capacity, p.capacity_units), coalesce(p.adaptive_limit, -1), coalesce(s.used, 0),
-		       coalesce(u.attempts, 0), coalesce(u.units, 0), p.status = 'PAUSED', p.status = 'REMOVED'
+		       coalesce(u.attempts, 0), coalesce(u.units, 0), p.status = 'PAUSED', p.status = 'REMOVED',
+		       CASE WHEN p.breaker_until > clock_timestamp() THEN p.breaker_until END
 		FROM resource_pool p
 		LEFT JOIN (SELECT resource_key, sum(capacity_units)::bigint AS capacity, sum(used_units)::bigint AS used
 		           FROM resource_pool_shard GROUP BY resource_key) s USING (resource_key)
@@ -64,7 +66,7 @@ func (m *Monitor) Capacity(ctx context.Context) (monitor.Capacity, error) {
 			return err
 		})
 		b.Queue(sqlMonitorAccounts).Query(func(rows pgx.Rows) (err error) {
-			c.Accounts, err = pgx.CollectRows(rows, pgx.RowToStructByPos[monitor.AccountUse])
+			c.Accounts, err = pgx.CollectRows(rows, scanAccount)
 			return err
 		})
 		b.Queue(sqlMonitorPools).Query(func(rows pgx.Rows) (err error) {
@@ -81,9 +83,19 @@ func (m *Monitor) Capacity(ctx context.Context) (monitor.Capacity, error) {
 	return c, err
 }
 
+func scanAccount(row pgx.CollectableRow) (a monitor.AccountUse, err error) {
+	var stopped *time.Time
+	err = row.Scan(&a.Lane, &a.Group, &a.Reserved, &a.Headroom, &a.Own, &a.Common, &a.Borrowed, &a.Lent, &a.Paused,
+		&a.Lendable, &a.BorrowLimit, &a.Stopped, &stopped)
+	a.StoppedSince = instant(stopped)
+	return a, err
+}
+
 func scanPool(row pgx.CollectableRow) (p monitor.PoolRow, err error) {
+	var open *time.Time
 	err = row.Scan(&p.Key, &p.Kind, &p.Group, &p.Parents, &p.Provider, &p.Account, &p.Region, &p.Model,
-		&p.Capacity, &p.Limit, &p.Used, &p.Unknown, &p.UnknownUnits, &p.Paused, &p.Removed)
+		&p.Capacity, &p.Limit, &p.Used, &p.Unknown, &p.UnknownUnits, &p.Paused, &p.Removed, &open)
+	p.OpenUntil = instant(open)
 	return p, err
 }
 
@@ -172,9 +184,9 @@ const (
 		FROM policy_replica WHERE seen_at > clock_timestamp() - interval '1 hour' ORDER BY replica LIMIT 200`
 )
 
-// Machine reads leases, outbox and replicas; a replica that was not seen for an hour is left out.
+// Machine reads leases, outbox, replicas, starved lanes and schedulers; a replica that was not seen for an hour is left out.
 func (m *Monitor) Machine(ctx context.Context) (monitor.Machine, error) {
-	var x monitor.Machine
+	var x machine
 	err := m.reading(ctx, func(tx pgx.Tx) error {
 		b := &pgx.Batch{}
 		b.Queue(sqlMonitorLeases).Query(func(rows pgx.Rows) (err error) {
@@ -194,9 +206,10 @@ func (m *Monitor) Machine(ctx context.Context) (monitor.Machine, error) {
 			x.Replicas, err = pgx.CollectRows(rows, pgx.RowToStructByPos[monitor.Replica])
 			return err
 		})
+		x.queuePast(b)
 		return tx.SendBatch(ctx, b).Close()
 	})
-	return x, err
+	return x.Machine, err
 }
 
 // reading runs fn on one snapshot of the facts, so that sums over several tables agree.
