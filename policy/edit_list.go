@@ -66,3 +66,15 @@ func readIDs(f *faults, path, text string) ([]uuid.UUID, bool) {
 	}
 	return list, good
 }
+
+// SetDedicatedTenants sets dedicated_tenants of a pool; codes of the tenants may be typed for their ids.
+func SetDedicatedTenants(key, value string, tenants []Tenant) Edit {
+	known := keyed(tenants, func(t *Tenant) string { return t.Code })
+	list := words(value)
+	for i, word := range list {
+		if t, ok := known[word]; ok {
+			list[i] = t.ID.String()
+		}
+	}
+	return SetPool(key, "dedicated_tenants", strings.Join(list, ", "))
+}

@@ -70,6 +70,9 @@ var Routes = []Route{
 	{"switch.show", get, "/switches", access.PolicyRead, Session},
 	{"switch.preview", post, "/switches", access.PolicyEdit, Session},
 	{"switch.publish", post, "/switches/publish", access.PolicyPub, Session},
+	{"scheduling.show", get, "/scheduling", access.PolicyRead, Session},
+	{"scheduling.preview", post, "/scheduling", access.PolicyEdit, Session},
+	{"scheduling.publish", post, "/scheduling/publish", access.PolicyPub, Session},
 
 	{"version.list", get, "/versions", access.PolicyRead, Session},
 	{"version.compare", get, "/versions/compare", access.PolicyRead, Session},

@@ -138,6 +138,7 @@ var menu = []struct {
 	}},
 	{"nav.govern", []menuItem{
 		{"switches", "/switches", "nav.switches", access.PolicyRead},
+		{"scheduling", "/scheduling", "nav.scheduling", access.PolicyRead},
 		{"versions", "/versions", "nav.versions", access.PolicyRead},
 		{"audit", "/audit", "nav.audit", access.AuditRead},
 	}},

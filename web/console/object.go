@@ -30,10 +30,12 @@ type field struct {
 	label    views.Key
 	unit     policy.Unit
 	isSwitch bool
-	value    string // of numbers, in the version
-	on       bool   // of switches, in the version
-	own      bool   // a tenant's own value, not its plan's
-	plan     string // what the plan grants
+	isText   bool      // not a number: as typed
+	guide    views.Key // what to type; "" where that is plain
+	value    string    // of numbers, in the version
+	on       bool      // of switches, in the version
+	own      bool      // a tenant's own value, not its plan's
+	plan     string    // what the plan grants
 	set      func(value string) policy.Edit
 	reset    func() policy.Edit // nil where there is nothing to give back
 }
@@ -80,10 +82,16 @@ func (o object) form(ctx context.Context, version int64, t *typed, wrong []contr
 	for _, f := range o.fields {
 		field := page.EditField{Plan: f.plan, Own: f.own && f.reset != nil, Current: f.current(ctx)}
 		field.Field = part.Field{Name: f.name, Kind: "number", Label: views.T(ctx, f.label), Unit: labelUnit(ctx, f.unit), Value: f.value, Checked: f.on}
-		if f.isSwitch {
+		switch {
+		case f.isSwitch:
 			field.Kind = "check"
-		} else if f.plan != "" {
+		case f.isText:
+			field.Kind = "text"
+		case f.plan != "":
 			field.Hint = f.hint(ctx)
+		}
+		if f.guide != "" {
+			field.Hint = views.T(ctx, f.guide)
 		}
 		if t != nil {
 			if t.values.Has(f.name) {
@@ -105,6 +113,9 @@ func (o object) form(ctx context.Context, version int64, t *typed, wrong []contr
 func (f field) current(ctx context.Context) string {
 	if f.isSwitch {
 		return onOff(ctx, f.on)
+	}
+	if f.isText && f.value == "" {
+		return "—"
 	}
 	n, fault := policy.ParseInt("", f.value)
 	if fault != nil {

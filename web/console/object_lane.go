@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -38,16 +39,12 @@ func laneObject(ctx context.Context, doc *policy.Document, l *policy.Lane) objec
 	o.fields = append(o.fields, field{name: "weight", label: "field.weight", unit: policy.UnitWeight, value: decimal(l.Weight),
 		set: func(v string) policy.Edit { return policy.SetLane(code, "weight", v) }})
 	for _, a := range l.Accounts {
-		group, name := a.PoolGroup, "reserved_units"
-		if len(l.Accounts) > 1 {
-			name = "reserved_units@" + group
-		}
+		group, name := a.PoolGroup, accountField(l, "reserved_units", a.PoolGroup)
 		o.facts = append(o.facts, page.Fact{Label: views.T(ctx, "lane.group", "Group", group), Value: views.T(ctx, "lane.group_value",
 			"Reserved", doc.GroupReserved(group), "Capacity", doc.GroupCapacity(group))})
 		o.causes["pool_groups["+group+"].reserved_units"] = name
 		o.causes["lanes["+code+"].reserved_units"] = name
-		o.fields = append(o.fields, field{name: name, label: "field.reserved_units", unit: policy.UnitSlots, value: decimal(a.ReservedUnits),
-			set: func(v string) policy.Edit { return policy.SetLaneReserved(code, group, v) }})
+		o.fields = append(o.fields, accountFields(l, &a)...)
 	}
 	for _, sw := range []struct {
 		name string
@@ -57,4 +54,35 @@ func laneObject(ctx context.Context, doc *policy.Document, l *policy.Lane) objec
 			set: func(v string) policy.Edit { return policy.SetLane(code, sw.name, v) }})
 	}
 	return o
+}
+
+// accountField names a field of the lane's account in a pool group: by the group where there are several.
+func accountField(l *policy.Lane, name, group string) string {
+	if len(l.Accounts) > 1 {
+		return name + "@" + group
+	}
+	return name
+}
+
+// accountFields are what the lane holds, lends and borrows in a pool group.
+func accountFields(l *policy.Lane, a *policy.LaneAccount) []field {
+	code, group := l.Code, a.PoolGroup
+	values := map[string]int64{
+		"reserved_units": a.ReservedUnits, "headroom_units": a.HeadroomUnits, "lendable_units": a.LendableUnits,
+		"borrow_timeout_seconds": a.BorrowTimeout, "cooldown_seconds": a.Cooldown, "borrow_limit_units": a.BorrowLimit,
+	}
+	lendsTo := field{
+		name: accountField(l, "lends_to", group), label: "field.lends_to", isText: true, guide: "hint.lanes", value: strings.Join(a.LendsTo, ", "),
+		set: func(v string) policy.Edit { return policy.SetLaneAccount(code, group, "lends_to", v) },
+	}
+	var list []field
+	for _, name := range policy.AccountFields() {
+		limit, _ := policy.LimitOf(policy.ObjectLaneAccount, name)
+		list = append(list, field{name: accountField(l, name, group), label: views.Key("field." + name), unit: limit.Unit, value: decimal(values[name]),
+			set: func(v string) policy.Edit { return policy.SetLaneAccount(code, group, name, v) }})
+		if name == "lendable_units" {
+			list = append(list, lendsTo)
+		}
+	}
+	return list
 }

@@ -20,7 +20,7 @@ func (p *product) pages() []string {
 	pool := row[string](p, `SELECT max(resource_key) FROM resource_pool WHERE kind = 'PROVIDER'`)
 	list := []string{
 		"/", "/lanes", "/lanes/PAID_SHARED", "/pools", "/pools/" + url.PathEscape(pool), "/tenants", whale,
-		"/tasks", "/switches", "/versions", "/versions/2", "/versions/compare?from=1&to=2",
+		"/tasks", "/switches", "/scheduling", "/versions", "/versions/2", "/versions/compare?from=1&to=2",
 		"/audit", "/audit/" + strconv.FormatInt(row[int64](p, `SELECT max(sequence) FROM audit_event WHERE action = 'policy.publish'`), 10),
 		"/health", "/wall",
 	}

@@ -1,0 +1,5 @@
+package console
+
+import "github.com/gin-gonic/gin"
+
+func (s *Console) schedulingPublish(c *gin.Context) { s.publishObject(c, scheduling) }
