@@ -19,6 +19,8 @@ COMMENT ON COLUMN task_attempt.used_seconds IS 'of the provider''s work: as told
 COMMENT ON COLUMN task_attempt.held_seconds IS 'from claim to release';
 COMMENT ON COLUMN task_attempt.used_units IS 'fairness milli-units that it used; NULL: not ended, or nobody knows and the estimate stands';
 COMMENT ON COLUMN task_attempt.settled_units IS 'fairness milli-units by which its end corrected its charge, within the limit for a task; NULL: not ended';
+-- What ended before was charged by its estimate and stays so.
+UPDATE task_attempt SET settled_units = 0 WHERE state IN ('REJECTED', 'SUCCEEDED', 'FAILED', 'CANCELED', 'ABANDONED');
 
 ALTER TABLE tenant_runtime
     ADD COLUMN cost_factor double precision NOT NULL DEFAULT 1 CHECK (cost_factor BETWEEN 0.1 AND 10),
@@ -92,8 +94,8 @@ CREATE TABLE estimate (
     clip_seconds bigint NOT NULL,
     provider     text NOT NULL,
     tasks        double precision NOT NULL CHECK (tasks >= 0),
-    mean_seconds double precision NOT NULL CHECK (mean_seconds > 0),
-    p95_seconds  double precision NOT NULL CHECK (p95_seconds > 0),
+    mean_seconds double precision NOT NULL CHECK (mean_seconds >= 0),
+    p95_seconds  double precision NOT NULL CHECK (p95_seconds >= 0),
     costs        double precision NOT NULL CHECK (costs >= 0),
     cost_micro   double precision NOT NULL CHECK (cost_micro >= 0),
     PRIMARY KEY (model_code, resolution, clip_seconds, provider, version)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"fairlane/control"
+	"fairlane/control/estimate"
 )
 
 // Ref names an attempt together with the fence under which the caller acts. A stale fence changes nothing.
@@ -41,24 +42,10 @@ type Ended struct {
 	AttemptID uuid.UUID
 	TaskID    uuid.UUID
 	PoolGroup string
-	TaskState control.TaskState // after the transaction
-	Applied   bool              // false: the attempt had ended before, or the fence is stale; nothing changed
-	Why       control.Code      // why not applied: CodeConflict (ended before), CodeFenced, CodeIllegalMove, CodeNotFound; else ""
-	Settled   Settlement        // zero when not applied
-}
-
-// Settlement is what an attempt used, beside what was expected of it and charged for it.
-type Settlement struct {
-	Kind            control.Kind
-	Known           bool    // false: nobody knows what it used, and the estimate stands
-	Whole           bool    // it ran to a success, so that it tells of the estimates
-	Seconds         float64 // of the provider's work
-	ExpectedSeconds float64
-	HeldSeconds     float64 // from claim to release
-	P95Seconds      float64 // expected of them
-	UsedMilli       int64   // fairness milli-units
-	ChargedMilli    int64
-	DebtMilli       int64 // by which the tenant's debt in the lane has changed
+	TaskState control.TaskState   // after the transaction
+	Applied   bool                // false: the attempt had ended before, or the fence is stale; nothing changed
+	Why       control.Code        // why not applied: CodeConflict (ended before), CodeFenced, CodeIllegalMove, CodeNotFound; else ""
+	Settled   estimate.Settlement // zero when not applied
 }
 
 // Ender ends many attempts in one transaction: attempts, tasks, reservations, every counter, task

@@ -76,9 +76,9 @@ func (c *cell) fold(s Sample, expected Figures) {
 	if c.held.weight == 0 && expected.P95Seconds <= leastSeconds { // no prior: the first one is believed
 		most = maxSeconds
 	}
-	if positive(s.Seconds) && positive(s.Held) {
+	if held := max(s.Held, s.Seconds); positive(s.Seconds) && positive(held) {
 		c.work.add(clamp(s.Seconds, leastSeconds, most))
-		c.held.add(clamp(max(s.Held, s.Seconds), leastSeconds, most))
+		c.held.add(clamp(held, leastSeconds, most))
 	}
 	if s.CostMicro >= 0 {
 		c.cost.add(min(float64(s.CostMicro), max(outlier*expected.CostMicro, leastOutlierMicro)))

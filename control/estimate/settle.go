@@ -128,3 +128,17 @@ func (l DebtLimits) Settle(debt, correction int64) (after, counted int64) {
 	counted = min(max(correction, -l.Task), l.Task)
 	return min(max(debt+counted, -l.Total), l.Total), counted
 }
+
+// Settlement is what an attempt used, beside what was expected of it and charged for it.
+type Settlement struct {
+	Kind            control.Kind
+	Known           bool    // false: nobody knows what it used, and the estimate stands
+	Whole           bool    // it ran to a success, so that it tells of the estimates
+	Seconds         float64 // of the provider's work
+	ExpectedSeconds float64
+	HeldSeconds     float64 // from claim to release
+	P95Seconds      float64 // expected of them
+	UsedMilli       int64   // fairness milli-units
+	ChargedMilli    int64
+	DebtMilli       int64 // by which the tenant's debt in the lane has changed
+}

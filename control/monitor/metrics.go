@@ -24,6 +24,7 @@ type Metrics struct {
 	sockets      prometheus.Gauge
 	frames       *prometheus.CounterVec
 	closes       *prometheus.CounterVec
+	estimates    *estimateMetrics
 }
 
 // NewMetrics makes a registry of its own with the process's and the runtime's metrics.
@@ -51,6 +52,7 @@ func NewMetrics() *Metrics {
 	}
 	m.Registry.MustRegister(m.tasks, m.admissions, m.claims, m.claimSeconds, m.cycleSeconds, m.httpSeconds, m.sockets, m.frames, m.closes,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.estimates = newEstimateMetrics(m.Registry)
 	for _, s := range control.TaskStates {
 		m.tasks.WithLabelValues(string(s))
 	}

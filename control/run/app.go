@@ -9,6 +9,7 @@ import (
 
 	"fairlane/audit"
 	"fairlane/control"
+	"fairlane/control/estimate"
 	"fairlane/control/monitor"
 	"fairlane/control/provider"
 	"fairlane/policy"
@@ -47,16 +48,17 @@ type app struct {
 	dispatch *facts.DB // attempts, outbox, endings
 	back     *facts.DB // monitor, reconcilers, policy and access followers
 
-	listener *facts.Listener
-	redis    *speed.Client
-	policies *facts.Policies
-	audits   *facts.Audits
-	active   *policy.Active
-	rights   *access.Enforcer
-	denials  *audit.Denials
-	monitor  *monitor.Monitor
-	metrics  *monitor.Metrics
-	registry *provider.Registry
+	listener  *facts.Listener
+	redis     *speed.Client
+	policies  *facts.Policies
+	audits    *facts.Audits
+	active    *policy.Active
+	estimates *estimate.Active
+	rights    *access.Enforcer
+	denials   *audit.Denials
+	monitor   *monitor.Monitor
+	metrics   *monitor.Metrics
+	registry  *provider.Registry
 
 	closers []func()
 }
@@ -123,6 +125,10 @@ func (a *app) govern(ctx context.Context) error {
 	})
 	if err := a.active.Refresh(ctx); err != nil {
 		return fmt.Errorf("policy in force: %w", err)
+	}
+	a.estimates = estimate.NewActive(facts.NewEstimates(a.back), estimate.ActiveConfig{Log: a.log})
+	if err := a.estimates.Refresh(ctx); err != nil {
+		return fmt.Errorf("estimates in force: %w", err)
 	}
 	rules := facts.NewAccess(a.back)
 	if _, err := rules.EnsureRules(ctx, access.Shipped()); err != nil {

@@ -55,6 +55,11 @@ func (e ender) End(ctx context.Context, endings []dispatch.Ending) ([]dispatch.E
 	if err == nil && len(ended) > 0 {
 		e.a.monitor.Hint(monitor.HintSlots)
 	}
+	for i := range ended {
+		if ended[i].Applied {
+			e.a.metrics.Settled(&ended[i].Settled)
+		}
+	}
 	return ended, err
 }
 
@@ -78,6 +83,7 @@ func (a *app) run(ctx context.Context, listener net.Listener, h http.Handler, hu
 	}
 	add("database hints", time.Second, a.listener.Run)
 	add("policy", time.Second, a.active.Run)
+	add("estimates", time.Second, a.estimates.Run)
 	add("access", time.Second, a.rights.Run)
 	add("denials", 2*time.Second, a.denials.Run)
 	add("monitor", time.Second, a.monitor.Run)
@@ -121,13 +127,14 @@ func (a *app) scheduler() *schedule.Groups {
 func (a *app) reconcilers() *lead.Runner {
 	cancels, rebuild := facts.NewCancels(a.back), facts.NewRebuild(a.back)
 	admissions, sessions := facts.NewAdmissions(a.back), facts.NewSessions(a.back)
-	sweeper := reconcile.New([]reconcile.Sweep{
+	sweeper := reconcile.New(append(a.watching(), []reconcile.Sweep{
 		{Name: "deadlines", Every: time.Second, Do: reconcile.Batches(cancels.ExpireDeadlines, 500, 20)},
 		{Name: "counters", Every: 5 * time.Minute, Do: func(ctx context.Context) (reconcile.Result, error) {
 			drifts, err := rebuild.RebuildCounters(ctx, control.System)
 			n := int64(len(drifts))
 			return reconcile.Result{Found: n, Repaired: n}, err
 		}},
+		{Name: "estimates", Every: 5 * time.Second, Do: a.learn},
 		{Name: "idempotency_keys", Every: 10 * time.Minute, Do: func(ctx context.Context) (reconcile.Result, error) {
 			n, err := admissions.PurgeKeys(ctx, admit.KeyLifetime, 10_000)
 			return reconcile.Result{Found: n, Repaired: n}, err
@@ -136,7 +143,7 @@ func (a *app) reconcilers() *lead.Runner {
 			n, err := sessions.Sweep(ctx)
 			return reconcile.Result{Found: n, Repaired: n}, err
 		}},
-	}, ran{a.monitor}, a.log, nil)
+	}...), ran{a.monitor}, a.log, nil)
 	return lead.New(lead.Config{Name: "reconcile", Holder: a.replica, Log: a.log}, facts.NewLeases(a.back), sweeper.Run)
 }
 

@@ -60,6 +60,7 @@ func (a *app) web(ctx context.Context, d *dispatch.Service) (http.Handler, func(
 	}
 	gate := admit.NewGate(admit.Config{
 		Policies: a.active, Store: facts.NewAdmissions(a.api), Loads: facts.NewLoads(a.api, nil, time.Second),
+		Estimates: a.estimates,
 		OnDecision: func(d admit.Decision) {
 			a.metrics.Admitted(string(d))
 			if d == admit.Accepted || d == admit.AcceptedBestEffort {

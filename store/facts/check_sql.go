@@ -52,6 +52,10 @@ var probes = []probe{
 		SELECT 'attempt ' || attempt_id, 'holds units in more than one account'
 		FROM resource_reservation WHERE state = 'ACTIVE' GROUP BY attempt_id
 		HAVING count(DISTINCT (account, lender_lane, lane, pool_group)) > 1`},
+	// A repayment that was planned before the last settlements may carry a debt as far beyond its limit as that is wide.
+	{"I02", `
+		SELECT format('tenant %s in lane %s', r.tenant_id, r.lane), format('owes %s of at most %s milli-units', r.debt_milli, l.total_milli)
+		FROM tenant_lane_runtime r JOIN lane_debt_limit l USING (lane) WHERE abs(r.debt_milli) > 2 * l.total_milli`},
 	{"I03", `
 		SELECT 'task ' || task_id, format('%s live attempts of stage %s', count(*), stage)
 		FROM task_attempt WHERE state IN ` + liveAttempt + ` GROUP BY task_id, stage HAVING count(*) > 1`},
@@ -67,6 +71,9 @@ var probes = []probe{
 		SELECT 'attempt ' || a.attempt_id, format('is %s and holds no units', a.state)
 		FROM task_attempt a WHERE a.state IN ` + liveAttempt + ` AND a.state <> 'UNKNOWN' AND a.stage = 'GENERATION'
 		AND NOT EXISTS (SELECT FROM resource_reservation r WHERE r.attempt_id = a.attempt_id AND r.state = 'ACTIVE')`},
+	{"I05", `
+		SELECT 'attempt ' || attempt_id, format('is %s and its charge was not settled', state)
+		FROM task_attempt WHERE state NOT IN ` + liveAttempt + ` AND settled_units IS NULL`},
 	{"I05", `
 		SELECT 'attempt ' || r.attempt_id, format('holds %s units, its task takes %s', sum(r.reserved_units), t.provider_slot_units)
 		FROM resource_reservation r JOIN generation_task t USING (task_id) WHERE r.state = 'ACTIVE'
@@ -109,6 +116,9 @@ var probes = []probe{
 		SELECT 'attempt ' || a.attempt_id, 'its submission is unknown and it holds no units'
 		FROM task_attempt a WHERE a.state = 'UNKNOWN' AND a.stage = 'GENERATION'
 		AND NOT EXISTS (SELECT FROM resource_reservation r WHERE r.attempt_id = a.attempt_id AND r.state = 'ACTIVE')`},
+	{"I09", `
+		SELECT 'attempt ' || attempt_id, format('is %s and its charge was settled by %s', state, settled_units)
+		FROM task_attempt WHERE state IN ` + liveAttempt + ` AND settled_units IS NOT NULL`},
 	{"I10", `
 		SELECT 'task ' || t.task_id, format('is %s and has a live attempt in %s', t.state, a.state)
 		FROM task_attempt a JOIN generation_task t USING (task_id) WHERE a.state IN ` + liveAttempt + ` AND t.state IN ` + terminalTask},

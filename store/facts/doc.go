@@ -4,6 +4,8 @@
 //
 // Lock order, the only one: policy head → tenant_scheduling_policy → tenant runtime (tenant_runtime,
 // then tenant_lane_runtime) → user runtime → lane accounts (pool_group_account, then lane_account) →
-// pool shards (by key, shard) → cost windows → task → attempt → reservation → audit head. Within a
+// pool shards (by key, shard) → cost windows → task → attempt → reservation → audit head. What a policy says
+// of debts (lane_debt_limit) is written under the policy head and the tenants' rows in the lane, and read
+// under the latter. The estimate head is locked first and alone by whoever learns. Within a
 // table, rows are locked in the order of their primary key.
 package facts

@@ -105,7 +105,7 @@ func taskPath(t *taskRow, attempt uuid.UUID, e *dispatch.Ending) []control.TaskS
 
 // endAttempt gives back what the attempt holds, by what its rows say and nothing else, and corrects
 // what its claim was charged.
-func (d *endDecision) endAttempt(t *taskRow, a *attemptRow, e *dispatch.Ending) dispatch.Settlement {
+func (d *endDecision) endAttempt(t *taskRow, a *attemptRow, e *dispatch.Ending) estimate.Settlement {
 	row := endedAttempt{id: a.id, from: a.state, token: a.token, ending: e, cost: max(-1, e.ActualCost)}
 	if e.ActualSeconds > 0 && !math.IsInf(e.ActualSeconds, 1) {
 		row.seconds = e.ActualSeconds

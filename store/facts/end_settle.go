@@ -4,7 +4,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"fairlane/control/dispatch"
 	"fairlane/control/estimate"
 	"fairlane/control/plan"
 )
@@ -32,7 +31,7 @@ func (d *endDecision) readLimits(b *pgx.Batch) {
 // settle corrects the charge of an attempt by what it used: the tenant's debt in the lane, and the
 // tenant's factor. Attempts of one tenant settle in the order of the batch, so that the outcome is the
 // same however they are grouped. It runs once for an attempt, since an attempt ends once.
-func (d *endDecision) settle(t *taskRow, a *attemptRow, row *endedAttempt) dispatch.Settlement {
+func (d *endDecision) settle(t *taskRow, a *attemptRow, row *endedAttempt) estimate.Settlement {
 	bill := estimate.Settle(t.charge, estimate.Finish{
 		From: a.state, To: row.ending.State, Seconds: row.seconds, CostMicro: row.cost, Accepted: a.accepted, Held: a.held,
 	})
@@ -40,7 +39,7 @@ func (d *endDecision) settle(t *taskRow, a *attemptRow, row *endedAttempt) dispa
 	if bill.Known {
 		row.milli = &bill.Milli
 	}
-	out := dispatch.Settlement{
+	out := estimate.Settlement{
 		Kind: t.kind, Known: bill.Known, Whole: bill.Learn, Seconds: bill.Seconds, ExpectedSeconds: t.charge.Seconds,
 		HeldSeconds: a.held, P95Seconds: t.p95, UsedMilli: bill.Milli, ChargedMilli: t.charge.Milli,
 	}

@@ -12,6 +12,7 @@ import (
 
 	"fairlane/control"
 	"fairlane/control/dispatch"
+	"fairlane/control/estimate"
 	"fairlane/control/schedule"
 	"fairlane/store/facts"
 )
@@ -89,7 +90,7 @@ func TestEndMovesTheTask(t *testing.T) {
 		since := w.text(t, `SELECT queued_since::text FROM generation_task WHERE task_id = $1`, got.TaskID)
 		c.ending.Ref, c.ending.ActualCost = dispatch.Ref{AttemptID: got.AttemptID, FencingToken: got.FencingToken}, -1
 		done := w.end(t, c.ending)[0]
-		done.Settled = dispatch.Settlement{} // TestSettle… look at it
+		done.Settled = estimate.Settlement{} // TestSettle… look at it
 		want := dispatch.Ended{AttemptID: got.AttemptID, TaskID: got.TaskID, PoolGroup: "g", TaskState: c.want, Applied: true}
 		if done != want {
 			t.Errorf("%s: %+v, want %+v", name, done, want)
