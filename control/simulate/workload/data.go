@@ -1,0 +1,41 @@
+package workload
+
+import (
+	"bytes"
+	_ "embed" // the published files
+	"io"
+)
+
+//go:embed data/servegen_clients.csv.gz
+var servegenClients []byte
+
+//go:embed data/servegen_sizes.csv.gz
+var servegenSizes []byte
+
+//go:embed data/azure_code.csv.gz
+var azureCode []byte
+
+// Source is the published data that a trace is made of.
+type Source struct {
+	Clients []Client
+	Burst   []float64 // seconds since the start of its hour, in order
+}
+
+// Embedded reads the files that the program carries.
+func Embedded() (*Source, error) {
+	return Read(bytes.NewReader(servegenClients), bytes.NewReader(servegenSizes), bytes.NewReader(azureCode))
+}
+
+// Read reads clients, their sizes and the burst, each zipped or plain. An error names file and line.
+func Read(clients, sizes, burst io.Reader) (*Source, error) {
+	s := &Source{}
+	var err error
+	if s.Clients, err = readClients(clients); err != nil {
+		return nil, err
+	}
+	if err = s.readSizes(sizes); err != nil {
+		return nil, err
+	}
+	s.Burst, err = readBurst(burst)
+	return s, err
+}
