@@ -80,7 +80,7 @@ func TestE09_E18_ReadersSeeNoFormsAndTheirTriesAreRecorded(t *testing.T) {
 	s := newSite(t)
 	for _, role := range []access.Role{access.Viewer, access.Auditor, access.Approver} {
 		b := s.as(role)
-		for _, target := range []string{"/tenants/acme", "/lanes/STANDARD", "/pools/platform", "/switches", "/versions/1", "/versions"} {
+		for _, target := range []string{"/tenants/acme", "/lanes/STANDARD", "/pools/platform", "/switches", "/scheduling", "/versions/1", "/versions"} {
 			a := b.get(target).want(t, http.StatusOK)
 			for _, name := range a.inputs() {
 				if !slices.Contains([]string{"return", "q", "from", "to"}, name) {

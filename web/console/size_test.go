@@ -20,7 +20,7 @@ func TestPagesAreSmallAndLoadNothingFromElsewhere(t *testing.T) {
 	plain := *b
 	plain.headers = map[string]string{}
 	largest := 0
-	for _, target := range []string{"/tenants/acme", "/lanes/STANDARD", "/pools/platform", "/switches", "/versions", "/versions/1", "/audit", "/audit/1"} {
+	for _, target := range []string{"/tenants/acme", "/lanes/STANDARD", "/pools/platform", "/switches", "/scheduling", "/versions", "/versions/1", "/audit", "/audit/1"} {
 		bytes := len(b.get(target).want(t, http.StatusOK).body)
 		body := plain.get(target).body
 		if strings.Contains(body, "http://") || strings.Contains(body, "https://") || strings.Contains(body, `src="//`) {
