@@ -22,7 +22,7 @@ func large(tb testing.TB, tenants, tasks, blocked int) (*queue.Memory, *plan.Pla
 	tb.Helper()
 	const room = 1 << 30
 	d := &policy.Document{
-		Scheduling: policy.Scheduling{BaseQuantumUnits: 4, BurstRounds: 20, AgingStepSeconds: 300, AgingCap: 3, FitScan: 16},
+		Scheduling: policy.Scheduling{BaseQuantumUnits: 4, BurstRounds: 20, AgingStepSeconds: 300, AgingCap: 3, FitScan: 16, MaxSkips: 4},
 		Switches:   policy.Switches{SchedulingRunning: true},
 		Lanes:      []policy.Lane{{Code: "L", Weight: 1, Accounts: []policy.LaneAccount{{PoolGroup: testGroup, ReservedUnits: room}}}},
 		PoolGroups: []policy.PoolGroup{{Code: testGroup, CapacityUnits: room}},

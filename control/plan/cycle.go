@@ -31,15 +31,20 @@ func (p *Planner) Cycle(now time.Time, s Snapshot, batch int) Plan {
 		p.sort(m)
 		p.enter(m)
 	}
-	p.inLane = nil
+	p.inLane, p.debts = nil, nil
 	p.enroll()
 	for _, l := range p.order {
 		p.mark(l)
 	}
 	p.rebase()
+	p.endHolds()
+	p.waitTickets()
+	p.relabel(p.loans)
 	p.reopen()
 	out := Plan{Starts: make([]Start, 0, min(batch, p.last+p.last/4+16))}
 	for len(out.Starts) < batch {
+		p.lookLending()
+		p.grantHolds()
 		c := p.pick()
 		if c == nil {
 			break
@@ -49,24 +54,44 @@ func (p *Planner) Cycle(now time.Time, s Snapshot, batch int) Plan {
 	}
 	p.last = len(out.Starts)
 	out.More = p.last == batch
+	out.Relabels, out.Lending, out.Repaid = p.relabels, p.lendingMoved(), p.repaid()
 	out.Wake = p.wakeTime()
 	return out
 }
 
 // start commits a choice: rings, cursors and counters move, and the task goes out of sight.
 func (p *Planner) start(c choice) Start {
-	m, h, l := c.entry.party, c.entry.head, c.entry.stand.lane
+	m, h, s := c.entry.party, c.entry.head, c.entry.stand
+	l := s.lane
 	k := pick{
-		party: m, ref: h.Ref, cost: h.cost(), charged: c.phase == share || c.phase == over, paid: l.rule.weight > 0,
+		party: m, ref: h.Ref, stand: s, cost: h.cost(), charged: c.phase == share || c.phase == over, paid: l.rule.weight > 0,
 	}
-	o := h.need.fit()
+	account, from := p.account(s)
+	o := s.fit(account == control.AccountBorrowed)
 	k.Start = Start{
-		TaskID: h.TaskID, TaskVersion: h.Version, TenantID: m.who.id, UserID: h.UserID, Kind: h.need.Kind,
+		TaskID: h.TaskID, TaskVersion: h.Version, TenantID: m.who.id, UserID: h.UserID, Kind: s.need.Kind,
 		Lane: l.rule.code, Group: p.group, Pool: o.rule.key, CapGroups: o.rule.groups,
-		Account: p.account(l, h.need.SlotUnits), SlotUnits: h.need.SlotUnits, CostMilli: h.CostMilli,
+		Account: account, SlotUnits: s.need.SlotUnits, CostMilli: h.CostMilli,
+	}
+	if from != nil {
+		k.Lender, k.from = from.rule.code, from
 	}
 	if m.who.rule.capped {
 		k.user = p.user(TenantUser{k.TenantID, k.UserID})
+	}
+	var ahead []entry // heads of the same tenant that do not fit and whose turn comes with this start
+	if len(p.contested) > 0 {
+		p.markLanes(l, p.ring.Cost(k.cost))
+		for i := range m.entries {
+			e := &m.entries[i]
+			if e == c.entry {
+				break
+			}
+			if e.cameWith(c.entry, c.phase) {
+				e.head.marked = true
+				ahead = append(ahead, *e)
+			}
+		}
 	}
 	p.withdraw(m)
 	if k.paid {
@@ -88,7 +113,18 @@ func (p *Planner) start(c choice) Start {
 	if h.Band != 0 {
 		m.urgent = 0
 	}
+	p.turned(l, m, c.phase)
+	if len(p.contested) > 0 {
+		p.countPassed(&k, o, ahead)
+	}
+	kept := h.passed != nil && h.passed.pool != nil
+	if h.passed != nil {
+		p.forgetPassed(h.passed)
+	}
 	p.count(&k, o, 1)
+	if kept {
+		p.reopen() // what was kept elsewhere is free again
+	}
 	p.pending = append(p.pending, k)
 	p.queue.Hide(k.ref, k.TaskID, true)
 	p.again(&k)
@@ -114,13 +150,16 @@ func (p *Planner) again(k *pick) {
 // count moves the counters by a start, or back.
 func (p *Planner) count(k *pick, o *pool, by int64) {
 	units := by * k.SlotUnits
-	o.take(units)
+	o.take(k.Lane, units)
 	switch k.Account {
 	case control.AccountOwn:
 		k.party.lane.use.Own += units
 	case control.AccountCommon:
 		k.party.lane.use.Common += units
 		p.common += units
+	case control.AccountBorrowed:
+		k.party.lane.use.Borrowed += units
+		k.from.use.Lent += units
 	}
 	t := k.party.who
 	k.party.used.Tasks += by
@@ -148,6 +187,7 @@ func (p *Planner) rebase() {
 			p.withdraw(m)
 		}
 		by := l.ring.Rebase()
+		l.turns.overAt = l.ring.Now()
 		for _, m := range l.parties {
 			m.Shift(by)
 			p.enter(m)

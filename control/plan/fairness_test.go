@@ -29,7 +29,7 @@ type arena struct {
 
 func newArena(tb interface{ Fatal(...any) }, base, slots int64, weights []int64, cost func(int) int64) *arena {
 	d := &policy.Document{
-		Scheduling: policy.Scheduling{BaseQuantumUnits: base, BurstRounds: 20, AgingStepSeconds: 300, AgingCap: 3, FitScan: 16},
+		Scheduling: policy.Scheduling{BaseQuantumUnits: base, BurstRounds: 20, AgingStepSeconds: 300, AgingCap: 3, FitScan: 16, MaxSkips: 4},
 		Switches:   policy.Switches{SchedulingRunning: true},
 		Lanes:      []policy.Lane{{Code: "L", Weight: 1, Accounts: []policy.LaneAccount{{PoolGroup: testGroup, ReservedUnits: slots}}}},
 		PoolGroups: []policy.PoolGroup{{Code: testGroup, CapacityUnits: slots}},

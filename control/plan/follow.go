@@ -39,7 +39,10 @@ func (p *Planner) party(backlog int, code string, id uuid.UUID) *party {
 	}
 	i := slices.IndexFunc(t.parties, func(m *party) bool { return m.code == code })
 	if i < 0 {
-		t.parties = append(t.parties, &party{code: code, lane: p.lanes[code], who: t, used: p.inLane[TenantLane{id, code}]})
+		key := TenantLane{id, code}
+		m := &party{code: code, lane: p.lanes[code], who: t, used: p.inLane[key], owed: p.debts[key]}
+		p.settleDebt(m)
+		t.parties = append(t.parties, m)
 		i = len(t.parties) - 1
 	}
 	m := t.parties[i]
@@ -52,12 +55,14 @@ func (p *Planner) party(backlog int, code string, id uuid.UUID) *party {
 // read reads the heads of a party; users found at a cap are parked on the way.
 func (p *Planner) read(m *party) {
 	p.withdraw(m)
+	was := p.remember(m)
 	m.heads = m.heads[:0]
 	if m.backlog >= 0 && m.lane != nil && m.who.rule != nil && !m.who.rule.Suspended {
 		for p.readOnce(m) {
 		}
 		p.sort(m)
 	}
+	p.recall(m, was)
 	m.largest = 0
 	for i := range m.heads {
 		m.largest = max(m.largest, m.heads[i].cost())
@@ -68,6 +73,31 @@ func (p *Planner) read(m *party) {
 	}
 	p.enliven(m)
 	p.enter(m)
+}
+
+// remember keeps what is known of the heads of a party while they are read anew: those that were marked
+// or passed over.
+func (p *Planner) remember(m *party) []head {
+	was := p.was[:0]
+	for i := range m.heads {
+		if h := &m.heads[i]; h.marked || h.passed != nil {
+			was = append(was, *h)
+		}
+	}
+	p.was = was
+	return was
+}
+
+// recall gives heads that are still there what was known of them; what is no head any more begins anew.
+func (p *Planner) recall(m *party, was []head) {
+	for i := range was {
+		w := &was[i]
+		if j := slices.IndexFunc(m.heads, func(h head) bool { return h.TaskID == w.TaskID }); j >= 0 {
+			m.heads[j].marked, m.heads[j].passed = w.marked, w.passed
+		} else if w.passed != nil {
+			p.forgetPassed(w.passed)
+		}
+	}
 }
 
 // readOnce reports whether it met a user at a cap, has parked it, and must be called again.
@@ -82,25 +112,29 @@ func (p *Planner) readOnce(m *party) (again bool) {
 }
 
 // skips tells the queue which needs of the party being read can never start.
-func (p *Planner) skips(need int) bool { return p.neverFits(p.reading, p.need(need)) }
+func (p *Planner) skips(need int) bool {
+	m := p.reading
+	return p.neverFits(m, p.standOf(m.lane, m.who, need))
+}
 
 // takes keeps a head of the party being read, or notes that its user is at a cap.
 func (p *Planner) takes(h control.Head) {
-	m, n := p.reading, p.need(h.Need)
+	m := p.reading
+	s := p.standOf(m.lane, m.who, h.Need)
 	if m.who.rule.capped {
-		if u := p.user(TenantUser{m.who.id, h.UserID}); u.atCap(m.who.rule, n.Kind) {
+		if u := p.user(TenantUser{m.who.id, h.UserID}); u.atCap(m.who.rule, s.need.Kind) {
 			p.full = append(p.full, u)
 			return
 		}
 	}
-	m.heads = append(m.heads, head{Head: h, need: n})
+	m.heads = append(m.heads, head{Head: h, stand: s})
 }
 
-// neverFits reports whether no release could ever make room for the need: it is larger than every
-// candidate pool, its tenant's maximum, or all that its lane could hold.
-func (p *Planner) neverFits(m *party, n *need) bool {
-	s := n.SlotUnits
-	return s > n.widest || s > m.who.rule.MaxRunningUnits || s > max(m.lane.rule.reserved, p.rules.common)
+// neverFits reports whether no release could ever make room for the stand's need: it is larger than
+// every candidate pool, its tenant's maximum, or all that its lane could hold.
+func (p *Planner) neverFits(m *party, s *stand) bool {
+	n := s.need.SlotUnits
+	return n > s.widest || n > m.who.rule.MaxRunningUnits || n > p.couldHold(s)
 }
 
 // sort brings the heads of a party into the order in which they are tried.

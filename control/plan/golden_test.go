@@ -119,6 +119,7 @@ func (g *stage) document() *policy.Document {
 			BaseQuantumUnits: s.value("base", 4), BurstRounds: s.value("burst_rounds", 2), InitialBurstCredit: s.value("credit", 0),
 			AgingStepSeconds: s.value("aging_step", 300), AgingCap: s.value("aging_cap", 3),
 			FitScan: s.value("fit_scan", 16), MaxSkips: s.value("max_skips", 4),
+			RepayPermille: s.value("repay", 500), EarmarkTimeout: s.value("earmark_timeout", 2000), EarmarkAfter: s.value("earmark_after", 0),
 		},
 		Switches: policy.Switches{AdmissionOpen: true, SchedulingRunning: s.value("running", 1) == 1},
 	}
@@ -128,13 +129,13 @@ func (g *stage) document() *policy.Document {
 		if l.num["wrr"] == 1 {
 			lane.Strategy = policy.WRR
 		}
-		lane.Accounts = []policy.LaneAccount{{PoolGroup: testGroup, ReservedUnits: l.num["own"]}}
+		lane.Accounts = []policy.LaneAccount{g.account(l)}
 		capacity += l.num["own"]
 		d.Lanes = append(d.Lanes, lane)
 	}
 	d.PoolGroups = []policy.PoolGroup{{Code: testGroup, CapacityUnits: capacity}}
 	for _, p := range s.pools {
-		d.Pools = append(d.Pools, policy.Pool{Key: p.name, Kind: policy.PoolCapGroup, Group: testGroup, CapacityUnits: p.capacity, Parents: p.parents})
+		d.Pools = append(d.Pools, policy.Pool{Key: p.name, Kind: policy.PoolCapGroup, Group: testGroup, CapacityUnits: p.capacity, Parents: p.parents, LaneMinimums: p.minimums})
 	}
 	seen := map[string]bool{}
 	for _, k := range s.tasks {
@@ -143,7 +144,7 @@ func (g *stage) document() *policy.Document {
 			if !seen[model] {
 				d.Pools = append(d.Pools, policy.Pool{
 					Key: model + "/" + p, Kind: policy.PoolProvider, Group: testGroup, Parents: []string{p}, Model: model,
-					CapacityUnits: 1_000_000, Preference: int64(i),
+					CapacityUnits: 1_000_000, Preference: int64(i), CanLookUp: true, DedicatedLanes: s.dedicated(p),
 				})
 			}
 		}
@@ -159,6 +160,20 @@ func (g *stage) document() *policy.Document {
 		g.world.tenants = append(g.world.tenants, plan.TenantPlan{ID: id, Code: t.name, PlanCode: t.name})
 	}
 	return d
+}
+
+// account of a lane; it lends to every other one.
+func (g *stage) account(l gLane) policy.LaneAccount {
+	a := policy.LaneAccount{
+		PoolGroup: testGroup, ReservedUnits: l.num["own"], HeadroomUnits: l.num["headroom"], LendableUnits: l.num["lendable"],
+		BorrowTimeout: l.num["borrow_timeout"], Cooldown: l.num["cooldown"], BorrowLimit: l.num["borrow_limit"],
+	}
+	for _, o := range g.scenario.lanes {
+		if o.name != l.name {
+			a.LendsTo = append(a.LendsTo, o.name)
+		}
+	}
+	return a
 }
 
 func (t *gTenant) settings(factor int64) policy.TenantSettings {
@@ -181,6 +196,9 @@ func (s *scenario) stage(t *testing.T, v variant) *stage {
 		t.Fatal(err)
 	}
 	g.world = w
+	for _, t := range s.tenants {
+		w.debts[plan.TenantLane{Tenant: g.tenant[t.name], Lane: t.lane}] = t.num["debt"] * control.Milli
+	}
 	if v.batch > 0 {
 		w.batch = v.batch
 	}
@@ -200,7 +218,11 @@ func (s *scenario) run(t *testing.T, v variant) {
 			line := gStarts{at: g.now}
 			for _, p := range starts {
 				_, pool, _ := strings.Cut(p.Pool, "/")
-				line.starts = append(line.starts, gStart{g.names[p.TaskID], pool, string(p.Account)})
+				account := string(p.Account)
+				if p.Lender != "" {
+					account += "<" + p.Lender
+				}
+				line.starts = append(line.starts, gStart{g.names[p.TaskID], pool, account})
 			}
 			got = append(got, line)
 		}
@@ -299,6 +321,22 @@ func (g *stage) event(t *testing.T, w []string) {
 	switch w[0] {
 	case "wake":
 		return
+	case "breaker":
+		u := g.world.pools[w[1]]
+		u.Open, u.Limit = w[2] == "open", -1
+		g.world.pools[w[1]] = u
+		return
+	case "limit":
+		n, _ := number(w[2])
+		u := g.world.pools[w[1]]
+		u.Limit = n
+		g.world.pools[w[1]] = u
+		return
+	case "settle":
+		n, _ := number(w[2])
+		tl := plan.TenantLane{Tenant: g.tenant[w[1]], Lane: g.laneOf(w[1])}
+		g.debts[tl] += n * control.Milli
+		return
 	case "cancel":
 		g.queue.Remove(g.ids[w[1]], 1)
 		delete(g.items, g.ids[w[1]])
@@ -327,8 +365,12 @@ func (g *stage) event(t *testing.T, w []string) {
 				l.Strategy = policy.WRR
 			}
 		}
+		i := slices.IndexFunc(g.scenario.lanes, func(x gLane) bool { return x.name == w[1] })
 		old := l.Accounts[0].ReservedUnits
-		l.Accounts[0].ReservedUnits = pick(into, "own", old)
+		for k, v := range into {
+			g.scenario.lanes[i].num[k] = v
+		}
+		l.Accounts[0] = g.account(g.scenario.lanes[i])
 		g.doc.PoolGroups[0].CapacityUnits += l.Accounts[0].ReservedUnits - old
 	case "tenant":
 		i := slices.IndexFunc(g.scenario.tenants, func(x gTenant) bool { return x.name == w[1] })
@@ -368,7 +410,7 @@ func (g *stage) compare(t *testing.T, got []gStarts) {
 			continue
 		}
 		held := g.planner.Why(plan.Waiting{TaskID: it.TaskID, TenantID: it.TenantID, UserID: it.UserID, Lane: it.Lane, EligibleAt: it.EligibleAt,
-			Need: control.Need{Route: it.Route, Model: it.Model, Kind: it.Kind, SlotUnits: it.SlotUnits}})
+			Need: control.Need{Route: it.Route, Model: it.Model, Kind: it.Kind, SlotUnits: it.SlotUnits, P95: control.ClassOfP95(it.P95)}})
 		if started[n.task] || held.Gate != gates[n.gate] {
 			t.Errorf("%s is held by %s (started: %t), want %s", n.task, held.Gate, started[n.task], n.gate)
 		}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"fairlane/policy"
 )
 
 // scenario is a golden case: a text that a person can read, with its answer after "-- expect".
@@ -29,6 +31,8 @@ type (
 		name     string
 		capacity int64
 		parents  []string
+		lanes    []string // dedicated
+		minimums []policy.LaneMinimum
 	}
 	gLane struct {
 		name string
@@ -58,7 +62,7 @@ type (
 )
 
 var (
-	setKeys    = []string{"base", "burst_rounds", "repay", "max_skips", "earmark_timeout", "aging_step", "aging_cap", "common", "credit", "fit_scan", "running"}
+	setKeys    = []string{"base", "burst_rounds", "repay", "max_skips", "earmark_timeout", "aging_step", "aging_cap", "common", "credit", "fit_scan", "running", "earmark_after"}
 	laneKeys   = []string{"w", "own", "headroom", "lendable", "borrow_limit", "borrow_timeout", "cooldown", "wrr", "paused"}
 	tenantKeys = []string{"w", "reserve", "burst", "max", "max_tasks", "user_cap", "debt"}
 	taskKeys   = []string{"band", "cost", "slots", "run", "at", "since"}
@@ -103,11 +107,22 @@ func (s *scenario) input(w []string) error {
 		}
 		p := gPool{name: w[1], capacity: n}
 		for _, x := range w[3:] {
-			v, ok := strings.CutPrefix(x, "in=")
-			if !ok {
+			k, v, _ := strings.Cut(x, "=")
+			switch k {
+			case "in":
+				p.parents = strings.Split(v, ",")
+			case "lanes":
+				p.lanes = strings.Split(v, ",")
+			case "min":
+				lane, units, _ := strings.Cut(v, ":")
+				n, err := number(units)
+				if err != nil {
+					return err
+				}
+				p.minimums = append(p.minimums, policy.LaneMinimum{Lane: lane, Units: n})
+			default:
 				return fmt.Errorf("a pool has no %q", x)
 			}
-			p.parents = strings.Split(v, ",")
 		}
 		s.pools = append(s.pools, p)
 	case w[0] == "lane" && len(w) >= 2:
@@ -171,6 +186,11 @@ func checkEvent(w []string) error {
 	case w[0] == "pool" && len(w) == 3:
 		_, err := number(w[2])
 		return err
+	case w[0] == "limit" && len(w) == 3, w[0] == "settle" && len(w) == 3:
+		_, err := number(w[2])
+		return err
+	case w[0] == "breaker" && len(w) == 3 && (w[2] == "open" || w[2] == "closed"):
+		return nil
 	case w[0] == "cancel" && len(w) == 2, w[0] == "wake" && len(w) == 1:
 		return nil
 	case w[0] == "lane" && len(w) >= 3:
@@ -201,6 +221,15 @@ func (s *scenario) answer(w []string) error {
 	}
 	s.expect = append(s.expect, out)
 	return nil
+}
+
+// dedicated lists the lanes that a pool of the text is for; none: every lane.
+func (s *scenario) dedicated(pool string) []string {
+	i := slices.IndexFunc(s.pools, func(p gPool) bool { return p.name == pool })
+	if i < 0 {
+		return nil
+	}
+	return s.pools[i].lanes
 }
 
 func pairs(words []string, into map[string]int64, known []string) error {

@@ -19,7 +19,7 @@ func (p *Planner) enroll() {
 		case len(m.heads) == 0 && m.In():
 			p.leave(m)
 		}
-		if m.backlog < 0 && m.Deficit() == 0 {
+		if m.backlog < 0 && m.Deficit() == 0 && m.unwritten() == 0 {
 			p.forget(m)
 		}
 	}
@@ -108,9 +108,10 @@ func (p *Planner) renumber(l *lane) {
 	}
 	l.ring.Arrange(members)
 	l.cursor = cursor
+	l.turns.renumbered(l)
 	l.places = append(l.places[:0], nil)
 	l.places = append(l.places, kept...)
-	l.stands, l.met = nil, nil
+	p.dropStands(l)
 	for _, m := range kept {
 		p.enter(m)
 	}

@@ -240,7 +240,7 @@ func (p *pair) describe(id uuid.UUID) string {
 		return fmt.Sprint(id, " is unknown")
 	}
 	held := p.planner.Why(plan.Waiting{TaskID: id, TenantID: k.TenantID, UserID: k.UserID, Lane: k.Lane, EligibleAt: k.EligibleAt,
-		Need: control.Need{Route: k.Route, Model: k.Model, Kind: k.Kind, SlotUnits: k.SlotUnits}})
+		Need: control.Need{Route: k.Route, Model: k.Model, Kind: k.Kind, SlotUnits: k.SlotUnits, P95: control.ClassOfP95(k.P95)}})
 	return fmt.Sprintf("%v in %s, band %d, route %s, user %d, %d units, since %v, hidden %t; the planner says %s",
 		id, k.Lane, k.Band, k.Route, k.UserID[15], k.SlotUnits, k.QueuedSince.Sub(second(p.now)), k.hidden, held.Gate)
 }

@@ -194,6 +194,8 @@ func (p *Planner) open(l *lane, ph phase) *entry {
 	return nil
 }
 
-func (p *Planner) fits(l *lane, n *need) bool {
-	return p.account(l, n.SlotUnits) != "" && n.fit() != nil
+// fits reports whether a start of the stand's need has units in an account and in a pool.
+func (p *Planner) fits(s *stand) bool {
+	account, _ := p.account(s)
+	return account != "" && s.fit(account == control.AccountBorrowed) != nil
 }

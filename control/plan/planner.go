@@ -21,41 +21,52 @@ import (
 //
 // The queue must not be changed between Cycle and Settle.
 type Planner struct {
-	group    string
-	policy   *Policy
-	rules    *groupRule
-	queue    Queue
-	now      time.Time
-	micro    int64 // now
-	lanes    map[string]*lane
-	order    []*lane // policy order
-	ring     *fair.Ring
-	zero     int64    // place of the lane of weight 0 that started last
-	backlog  []*party // by the queue's number; nil: empty
-	needs    []*need  // by the queue's number; nil: not met since the last publish
-	tenants  map[uuid.UUID]*tenant
-	users    map[TenantUser]*user
-	pools    map[string]*pool
-	common   int64 // common units used
-	pending  []pick
-	hint     int // where the next answer is looked for
-	last     int // starts of the last cycle
-	refused  map[uuid.UUID]*refusal
-	moved    []*party // read since the last cycle: they may have to join or leave their ring
-	watched  []*stand // while they have room, something is passed over
-	agings   agings
-	asking   []*tenant // whose counters the next snapshots should hold
-	askUsers []*user
-	from     int // where the next snapshot starts, when there are too many for one
-	fromUser int
-	reading  *party         // what skip and take are about
-	full     []*user        // users at a cap that were met
-	skip     func(int) bool // skips and takes, made once
-	take     func(control.Head)
-	asked    Needs
-	inLane   map[TenantLane]Use // of the snapshot being taken over, for tenants that turn up meanwhile
-	partly   bool               // more counters should be read than one snapshot is asked for
-	wake     time.Time          // when the queue's next delayed task becomes eligible
+	group     string
+	policy    *Policy
+	rules     *groupRule
+	queue     Queue
+	now       time.Time
+	micro     int64 // now
+	lanes     map[string]*lane
+	order     []*lane // policy order
+	ring      *fair.Ring
+	zero      int64    // place of the lane of weight 0 that started last
+	backlog   []*party // by the queue's number; nil: empty
+	tenants   map[uuid.UUID]*tenant
+	users     map[TenantUser]*user
+	pools     map[string]*pool
+	common    int64 // common units used
+	pending   []pick
+	hint      int // where the next answer is looked for
+	last      int // starts of the last cycle
+	refused   map[uuid.UUID]*refusal
+	moved     []*party // read since the last cycle: they may have to join or leave their ring
+	watched   []*stand // while they have room, something is passed over
+	agings    agings
+	asking    []*tenant // whose counters the next snapshots should hold
+	askUsers  []*user
+	from      int // where the next snapshot starts, when there are too many for one
+	fromUser  int
+	reading   *party         // what skip and take are about
+	full      []*user        // users at a cap that were met
+	was       []head         // of the party being read, before
+	skip      func(int) bool // skips and takes, made once
+	take      func(control.Head)
+	asked     Needs
+	inLane    map[TenantLane]Use // of the snapshot being taken over, for tenants that turn up meanwhile
+	debts     map[TenantLane]int64
+	passed    map[uuid.UUID]*passed // heads that were passed over
+	tickets   int64                 // last ticket given
+	holds     []*passed             // those that hold units, by ticket
+	queues    []*stand              // with tickets
+	contested []*stand              // that were without room while heads waited in them
+	seq       int64                 // starts so far
+	looks     int64                 // looks at tickets so far
+	classes   map[string]int        // of tenants, by the keys of their dedicated pools
+	loans     []Loan
+	relabels  []Loan
+	partly    bool      // more counters should be read than one snapshot is asked for
+	wake      time.Time // when the queue's next delayed task becomes eligible
 }
 
 // lane is a lane of the group with its ring of tenants.
@@ -63,9 +74,9 @@ type lane struct {
 	fair.Member
 	rule    laneRule
 	ring    *fair.Ring
-	parties []*party // members of the ring
-	places  []*party // the same by place
-	stands  []*stand // by number of the need; nil: not met
+	parties []*party   // members of the ring
+	places  []*party   // the same by place
+	needs   [][]*stand // by the queue's number of the need
 	met     []*stand
 	use     LaneUse
 	costs   costs
@@ -73,6 +84,8 @@ type lane struct {
 	busy    bool  // some are live and it may start, so that it gets its rounds
 	streak  int   // reserve starts in a row
 	cursor  int64 // place of the last start by reserve, or by a tenant of weight 0
+	lending
+	turns
 	offer   choice
 	offered bool // offer is what the lane would start now, if it still fits
 }
@@ -85,6 +98,7 @@ type tenant struct {
 	known   bool // used was read, and no claim has contradicted it
 	parties []*party
 	ask     int // place in asking, from 1
+	class   int // by dedicated pools; 0: not looked at since the last publish
 }
 
 // party is a tenant inside a lane; it is in the lane's ring while it has unparked heads.
@@ -104,21 +118,16 @@ type party struct {
 	at      int     // place in lane.parties
 	noted   int64   // cost noted in the lane's costs
 	ages    int64   // time noted in the planner's agings
+	owed    int64   // debt in milli-units as PostgreSQL has it
 }
 
 // head is an unparked task that may be its tenant's next.
 type head struct {
 	control.Head
-	need      *need
+	stand     *stand // of its need
+	passed    *passed
+	marked    bool // its turn came, it did not fit, and that has not been counted
 	effective int
-}
-
-// need is what tasks require, with the pools that can serve it under the policy in force.
-type need struct {
-	control.Need
-	id     int
-	pools  []ranked
-	widest int64 // largest task that one of the pools could ever take
 }
 
 type user struct {
@@ -134,6 +143,8 @@ type pick struct {
 	party   *party
 	user    *user // nil: no cap can bind
 	ref     int
+	stand   *stand
+	from    *lane // that lends
 	cost    int64 // milli-units
 	charged bool  // the tenant's deficit has paid
 	paid    bool  // the lane's deficit has paid
@@ -144,7 +155,7 @@ type pick struct {
 func NewPlanner(group string, policy *Policy, queue Queue) *Planner {
 	p := &Planner{
 		group: group, queue: queue, lanes: map[string]*lane{}, tenants: map[uuid.UUID]*tenant{}, users: map[TenantUser]*user{},
-		pools: map[string]*pool{}, refused: map[uuid.UUID]*refusal{},
+		pools: map[string]*pool{}, refused: map[uuid.UUID]*refusal{}, passed: map[uuid.UUID]*passed{},
 	}
 	p.skip, p.take = p.skips, p.takes
 	p.Publish(policy)

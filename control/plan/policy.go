@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -48,6 +49,7 @@ type groupRule struct {
 	common  int64      // units of the group that no lane holds
 	pools   map[string]*poolRule
 	byModel map[string][]candidate // by preference, then key
+	private []*poolRule            // dedicated to tenants
 }
 
 type laneRule struct {
@@ -56,6 +58,18 @@ type laneRule struct {
 	wrr      bool
 	paused   bool
 	reserved int64
+
+	headroom, lendable int64
+	borrowLimit        int64
+	timeout            time.Duration // within which a lent unit is back
+	cooldown           int64         // microseconds
+	lenders            []lender      // that lend to this lane, in policy order
+}
+
+// lender is a lane that lends to another one.
+type lender struct {
+	code    string
+	timeout time.Duration
 }
 
 type poolRule struct {
@@ -63,6 +77,11 @@ type poolRule struct {
 	capacity int64
 	paused   bool
 	groups   []string // every cap group that contains it, sorted
+	lookUp   bool
+	minimums []policy.LaneMinimum
+	lanes    []string // to which it is dedicated; empty: all
+	tenants  []uuid.UUID
+	longest  time.Duration // largest P95 of its model
 }
 
 // candidate is a pool that can serve a model, with its rank among the others.
@@ -153,6 +172,8 @@ func checkSettings(s policy.Scheduling) error {
 		{"aging_step_seconds", s.AgingStepSeconds, 1, 86_400},
 		{"aging_cap", s.AgingCap, 3, 4},
 		{"fit_scan", s.FitScan, 0, 256},
+		{"max_skips", s.MaxSkips, 1, 100},
+		{"repay_permille", s.RepayPermille, 0, 900},
 	} {
 		if f.v < f.lo || f.v > f.hi {
 			return broken("scheduling."+f.field, "%d is outside %d to %d", f.v, f.lo, f.hi)
@@ -169,7 +190,10 @@ func compileGroup(doc *policy.Document, g policy.PoolGroup) (*groupRule, error) 
 			if out.pools[p.Key] != nil {
 				return nil, broken("pools", "%s is there twice", p.Key)
 			}
-			out.pools[p.Key] = &poolRule{key: p.Key, capacity: p.CapacityUnits, paused: p.Paused}
+			out.pools[p.Key] = &poolRule{
+				key: p.Key, capacity: p.CapacityUnits, paused: p.Paused, lookUp: p.CanLookUp, minimums: p.LaneMinimums,
+				lanes: p.DedicatedLanes, tenants: p.DedicatedTenants, longest: longest(doc, p.Model),
+			}
 			parents[p.Key] = p.Parents
 		}
 	}
@@ -183,6 +207,9 @@ func compileGroup(doc *policy.Document, g policy.PoolGroup) (*groupRule, error) 
 			return nil, err
 		}
 		out.pools[p.Key].groups = groups
+		if len(p.DedicatedTenants) > 0 {
+			out.private = append(out.private, out.pools[p.Key])
+		}
 		if p.Kind != policy.PoolCapGroup {
 			out.byModel[p.Model] = append(out.byModel[p.Model], candidate{out.pools[p.Key], p.Preference})
 		}
@@ -216,11 +243,38 @@ func compileLanes(doc *policy.Document, group string, out *groupRule) error {
 			out.laneTop = max(out.laneTop, l.Weight)
 			out.lanes = append(out.lanes, laneRule{
 				code: l.Code, weight: l.Weight, wrr: l.Strategy == policy.WRR, reserved: a.ReservedUnits,
-				paused: l.Paused || !doc.Switches.SchedulingRunning,
+				paused:   l.Paused || !doc.Switches.SchedulingRunning,
+				headroom: a.HeadroomUnits, lendable: a.LendableUnits, borrowLimit: a.BorrowLimit,
+				timeout: time.Duration(a.BorrowTimeout) * time.Second, cooldown: a.Cooldown * 1_000_000,
+				lenders: lenders(doc, l.Code, group),
 			})
 		}
 	}
 	return nil
+}
+
+// maxLenders bounds the lanes that lend to one lane.
+const maxLenders = 64
+
+// lenders lists the lanes that lend to one lane, in policy order.
+func lenders(doc *policy.Document, to, group string) (out []lender) {
+	for _, l := range doc.Lanes {
+		for _, a := range l.Accounts {
+			if a.PoolGroup == group && a.LendableUnits > 0 && l.Code != to && slices.Contains(a.LendsTo, to) && len(out) < maxLenders {
+				out = append(out, lender{l.Code, time.Duration(a.BorrowTimeout) * time.Second})
+			}
+		}
+	}
+	return out
+}
+
+// longest is the largest P95 of a model's clips.
+func longest(doc *policy.Document, code string) time.Duration {
+	m, ok := doc.Model(code)
+	if !ok || len(m.Seconds) == 0 || m.Seconds[0] <= 0 {
+		return 0
+	}
+	return time.Duration(m.P95Seconds * float64(slices.Max(m.Seconds)) / float64(m.Seconds[0]) * float64(time.Second))
 }
 
 // ancestors lists the cap groups that contain a pool, directly or through others.

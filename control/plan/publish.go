@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"fairlane/control"
 	"fairlane/control/fair"
 )
@@ -10,31 +12,38 @@ import (
 func (p *Planner) Publish(policy *Policy) {
 	first := p.policy == nil
 	for _, l := range p.order {
-		p.credit(l)
 		for _, m := range l.parties {
 			p.withdraw(m)
 		}
-		l.stands, l.met, l.offered = nil, nil, false
+		p.credit(l)
+		p.dropStands(l)
+		l.offered = false
 	}
+	p.classes = map[string]int{}
 	p.policy = policy
 	p.rules = policy.rules.groups[p.group]
 	if p.rules == nil {
 		p.rules = &groupRule{}
 	}
 	for _, t := range p.tenants {
-		t.rule = policy.tenants[t.id]
+		t.rule, t.class = policy.tenants[t.id], 0
 	}
 	p.setPools()
 	p.setLanes(first)
+	var moved []*party
 	for _, t := range p.tenants {
 		for _, m := range t.parties {
 			if l := p.lanes[m.code]; m.lane != l {
 				m.lane, m.noted = l, 0
+				moved = append(moved, m)
 			}
 		}
 	}
 	for _, l := range p.order {
 		p.retune(l)
+	}
+	for _, m := range moved {
+		p.settleDebt(m)
 	}
 	for id, u := range p.users {
 		p.park(u)
@@ -54,6 +63,7 @@ func (p *Planner) settings() fair.Settings {
 	s := p.policy.rules.doc.Scheduling
 	return fair.Settings{
 		BaseMilli: s.BaseQuantumUnits * control.Milli, BurstRounds: s.BurstRounds, CreditMilli: s.InitialBurstCredit * control.Milli,
+		Repay: s.RepayPermille,
 	}
 }
 
@@ -126,6 +136,7 @@ func (p *Planner) setLanes(first bool) {
 		if l == nil {
 			l = &lane{ring: fair.NewRing(set, p.policy.top[rule.code])}
 		} else if l.rule.wrr != rule.wrr {
+			l.rule = rule
 			p.recharge(l)
 		}
 		l.rule = rule
@@ -149,9 +160,22 @@ func (p *Planner) recharge(l *lane) {
 		for _, m := range t.parties {
 			if m.lane == l {
 				l.ring.Reset(&m.Member)
+				p.settleDebt(m)
 			}
 		}
 	}
+}
+
+// dropStands forgets the stands of a lane; its heads are read anew.
+func (p *Planner) dropStands(l *lane) {
+	l.needs, l.met = nil, nil
+	for _, h := range p.holds {
+		if h.party.lane == l {
+			h.stand = nil
+		}
+	}
+	p.queues = slices.DeleteFunc(p.queues, func(s *stand) bool { return s.lane == l })
+	p.contested = slices.DeleteFunc(p.contested, func(s *stand) bool { return s.lane == l })
 }
 
 // dissolve empties the ring of a lane that the policy no longer has; what waits there waits at GateLane.

@@ -1,133 +1,109 @@
 package plan
 
-import "fairlane/control"
+import (
+	"slices"
 
-// pool is a leaf or a cap group with what it holds.
-type pool struct {
-	rule   *poolRule
-	used   int64
-	limit  int64   // adaptive limit; -1: none
-	groups []*pool // cap groups that contain it
-}
+	"fairlane/control"
+)
 
-// ranked is a candidate pool of a need.
-type ranked struct {
-	*pool
-	preference int64
-}
-
-// setPools follows the policy's pools; those that stay keep their counters.
-func (p *Planner) setPools() {
-	was := p.pools
-	p.pools = make(map[string]*pool, len(p.rules.pools))
-	for key, rule := range p.rules.pools {
-		o := was[key]
-		if o == nil {
-			o = &pool{limit: -1}
-		}
-		o.rule = rule
-		p.pools[key] = o
+// standOf finds or makes the stand of a need for a tenant in a lane.
+func (p *Planner) standOf(l *lane, t *tenant, id int) *stand {
+	for len(l.needs) <= id {
+		l.needs = append(l.needs, nil)
 	}
-	for _, o := range p.pools {
-		o.groups = o.groups[:0]
-		for _, key := range o.rule.groups {
-			o.groups = append(o.groups, p.pools[key])
+	class := p.class(t)
+	for _, s := range l.needs[id] {
+		if s.class == class {
+			return s
 		}
 	}
-	clear(p.needs)
+	s := p.resolve(l, t, p.queue.Need(id))
+	s.class, s.need.P95 = class, 0
+	if i := slices.IndexFunc(l.met, s.same); i >= 0 {
+		s = l.met[i]
+	} else {
+		l.met = append(l.met, s)
+	}
+	l.needs[id] = append(l.needs[id], s)
+	return s
 }
 
-// need gives a need of the queue with its pools, resolved once per publish.
-func (p *Planner) need(id int) *need {
-	for len(p.needs) <= id {
-		p.needs = append(p.needs, nil)
-	}
-	if p.needs[id] == nil {
-		p.needs[id] = p.resolve(p.queue.Need(id))
-		p.needs[id].id = id
-	}
-	return p.needs[id]
+// same reports whether tasks of two stands are interchangeable: everything that decides where and on
+// whose units they run is the same. Needs of different lengths may be.
+func (s *stand) same(o *stand) bool {
+	return o.hold == nil && o.need == s.need && o.class == s.class && slices.Equal(o.lenders, s.lenders)
 }
 
-// resolve finds the candidate pools of a need under the policy in force.
-func (p *Planner) resolve(what control.Need) *need {
-	n := &need{Need: what}
-	for _, c := range p.rules.byModel[n.Model] {
+// resolve finds the candidate pools and the lenders of a need under the policy in force.
+func (p *Planner) resolve(l *lane, t *tenant, what control.Need) *stand {
+	s := &stand{lane: l, need: what}
+	for _, c := range p.rules.byModel[what.Model] {
+		if !c.pool.serves(l.rule.code, t) {
+			continue
+		}
 		o := p.pools[c.pool.key]
-		n.pools = append(n.pools, ranked{o, c.preference})
-		n.widest = max(n.widest, o.widest())
+		w := o.widest(l.rule.code)
+		s.pools = append(s.pools, ranked{o, c.preference, w})
+		s.widest = max(s.widest, w)
 	}
-	return n
+	if l.rule.borrowLimit > 0 {
+		for _, m := range l.rule.lenders {
+			if o := p.lanes[m.code]; o != nil && what.P95.Bound() <= m.timeout {
+				s.lenders = append(s.lenders, o)
+			}
+		}
+	}
+	return s
 }
 
-// widest is the largest task that could ever run in the pool under the policy in force.
-func (o *pool) widest() int64 {
-	w := o.rule.capacity
-	for _, g := range o.groups {
-		w = min(w, g.rule.capacity)
-	}
-	return w
-}
-
-// room is what the pool alone can still take; below 0 when it is over.
-func (o *pool) room() int64 {
-	if o.rule.paused {
+// class numbers tenants by the dedicated pools that are theirs.
+func (p *Planner) class(t *tenant) int {
+	if len(p.rules.private) == 0 {
 		return 0
 	}
-	free := o.rule.capacity - o.used
-	if o.limit >= 0 {
-		free = min(free, o.limit-o.used)
+	if t.class == 0 {
+		var key []byte
+		for _, r := range p.rules.private {
+			if slices.Contains(r.tenants, t.id) {
+				key = append(key, r.key...)
+				key = append(key, 0)
+			}
+		}
+		n, ok := p.classes[string(key)]
+		if !ok {
+			n = len(p.classes) + 1
+			p.classes[string(key)] = n
+		}
+		t.class = n
 	}
-	return free
-}
-
-// free is what the pool and every cap group that contains it can still take.
-func (o *pool) free() int64 {
-	f := o.room()
-	for _, g := range o.groups {
-		f = min(f, g.room())
-	}
-	return f
-}
-
-func (o *pool) take(units int64) {
-	o.used += units
-	for _, g := range o.groups {
-		g.used += units
-	}
+	return t.class
 }
 
 // fit returns the best candidate pool with room: by preference, then the largest share of free units,
-// then key; nil when none has room.
-func (n *need) fit() *pool {
+// then key; nil when none has room. What is borrowed runs only where a job can be looked up.
+func (s *stand) fit(borrowed bool) *pool {
 	var best *pool
 	var rank int64
-	for _, c := range n.pools {
+	for i := range s.pools {
+		c := &s.pools[i]
 		if best != nil && c.preference > rank {
 			break
 		}
-		if c.free() >= n.SlotUnits && (best == nil || c.freer(best)) {
+		if borrowed && !c.rule.lookUp {
+			continue
+		}
+		if c.freeFor(s.lane.rule.code, s.hold) >= s.need.SlotUnits && (best == nil || c.freer(best)) {
 			best, rank = c.pool, c.preference
 		}
 	}
 	return best
 }
 
-// freer reports whether the pool has a larger share of its own units free than another.
-func (o *pool) freer(than *pool) bool {
-	return o.room()*than.rule.capacity > than.room()*o.rule.capacity
-}
-
-// account returns whose units a start in the lane would use; "" when there are none.
-func (p *Planner) account(l *lane, slots int64) control.Account {
-	switch {
-	case l.own() >= slots:
-		return control.AccountOwn
-	case p.rules.common-p.common >= slots:
-		return control.AccountCommon
+// couldHold is the largest task for which the lane could ever have units.
+func (p *Planner) couldHold(s *stand) int64 {
+	most := max(s.lane.rule.reserved, p.rules.common)
+	for _, m := range s.lenders {
+		most = max(most, min(s.lane.rule.borrowLimit, m.rule.lendable, m.rule.reserved-m.rule.headroom))
 	}
-	return ""
+	return most
 }
-
-// own is what the lane has left of its reserve.
-func (l *lane) own() int64 { return l.rule.reserved - l.use.Own - l.use.Lent }

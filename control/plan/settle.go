@@ -118,7 +118,7 @@ func (p *Planner) behind(f *refusal) [3]int64 {
 		}
 	case GateAccount:
 		l := f.party.lane
-		return [3]int64{l.use.Own, p.common, l.rule.reserved}
+		return [3]int64{l.use.Own + l.use.Borrowed<<20 + l.use.Lent<<40, p.common, l.rule.reserved}
 	case GateTenant:
 		return [3]int64{f.party.who.used.Units, f.party.who.used.Tasks, p.policy.Version}
 	case GateUser:
@@ -146,6 +146,26 @@ func (p *Planner) wakeTime() time.Time {
 	if p.partly {
 		if soon := p.now.Add(askAgain); wake.IsZero() || soon.Before(wake) {
 			wake = soon
+		}
+	}
+	sooner := func(micro int64) {
+		if at := time.UnixMicro(micro).UTC(); micro > p.micro && (wake.IsZero() || at.Before(wake)) {
+			wake = at
+		}
+	}
+	for _, l := range p.order {
+		if l.stopped && !l.needy {
+			sooner(l.calm + l.rule.cooldown)
+		}
+	}
+	for _, h := range p.holds {
+		sooner(h.until)
+	}
+	if after := p.policy.rules.doc.Scheduling.EarmarkAfter * 1_000_000; after > 0 {
+		for _, h := range p.passed {
+			if h.ticket == 0 && h.first > 0 {
+				sooner(h.first + after)
+			}
 		}
 	}
 	for _, f := range p.refused {

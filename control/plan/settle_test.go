@@ -100,7 +100,7 @@ func waitingOf(t *testing.T, a *arena, n int) plan.Waiting {
 		t.Fatal(err)
 	}
 	return plan.Waiting{TaskID: it.TaskID, TenantID: it.TenantID, UserID: it.UserID, Lane: it.Lane, EligibleAt: it.EligibleAt,
-		Need: control.Need{Route: it.Route, Model: it.Model, Kind: it.Kind, SlotUnits: it.SlotUnits}}
+		Need: control.Need{Route: it.Route, Model: it.Model, Kind: it.Kind, SlotUnits: it.SlotUnits, P95: control.ClassOfP95(it.P95)}}
 }
 
 // A refused start costs its tenant nothing: the order of the others is as if it had not been picked,

@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"fairlane/control"
 	"fairlane/control/fair"
 )
 
@@ -17,25 +18,34 @@ const (
 	none                  // beyond its maximum: its head only stands in the way of later ones
 )
 
-// stand gathers the heads of one need in one lane. They fit all or none, so that a full pool is found
-// full once, not once per tenant.
+// stand gathers the heads of one lane that fit all or none: they need the same, may run in the same
+// pools and may borrow from the same lanes. So a full pool is found full once, not once per tenant.
 //
-// A tenant with heads of several needs has an entry in each stand; the entry counts only while no
-// earlier entry of the tenant fits. That is looked at when the entry comes to the front, and an entry
-// behind one that fits is laid aside at the stand of that one until that is full.
+// A tenant with heads of several stands has an entry in each; the entry counts only while no earlier
+// entry of the tenant fits. That is looked at when the entry comes to the front, and an entry behind
+// one that fits is laid aside at the stand of that one until that is full.
 type stand struct {
-	lane     *lane
-	need     *need
-	full     bool // found without room; within a cycle room only shrinks
-	reserve  fair.Places
-	share    fair.Dues
-	over     fair.Dues
-	leftover fair.Places
-	aside    []*entry // entries of other stands, behind entries of this one
-	watched  bool     // in Planner.watched
+	lane      *lane
+	need      control.Need // without its P95, which says who lends
+	class     int
+	pools     []ranked
+	widest    int64   // largest task that one of the pools could ever take
+	lenders   []*lane // in policy order
+	hold      *passed // the head whose units an earmark keeps; then it is alone here
+	full      bool    // found without room; within a cycle room only shrinks
+	reserve   fair.Places
+	share     fair.Dues
+	over      fair.Dues
+	leftover  fair.Places
+	contested bool     // in Planner.contested
+	aside     []*entry // entries of other stands, behind entries of this one
+	watched   bool     // in Planner.watched
+	heads     int      // entries of tenants below their maximum
+	waiting   []*entry // those of them without a ticket
+	tickets   []*entry // those with one, by ticket
 }
 
-// entry is the first head of a need among a tenant's heads.
+// entry is the first head of a stand among a tenant's heads.
 type entry struct {
 	party   *party
 	head    *head
@@ -45,18 +55,8 @@ type entry struct {
 	phase   phase  // share, over, leftover or none
 	behind  *stand // where it is laid aside; nil: it is in its own stand
 	at      int    // place in behind.aside
-}
-
-// stand finds or makes the stand of a need in a lane.
-func (p *Planner) stand(l *lane, n *need) *stand {
-	for len(l.stands) <= n.id {
-		l.stands = append(l.stands, nil)
-	}
-	if l.stands[n.id] == nil {
-		l.stands[n.id] = &stand{lane: l, need: n}
-		l.met = append(l.met, l.stands[n.id])
-	}
-	return l.stands[n.id]
+	place   int    // in stand.waiting
+	since   moment // when it came in
 }
 
 // enter puts the heads of a party into the stands of its lane, in the order in which they are tried
@@ -72,21 +72,23 @@ func (p *Planner) enter(m *party) {
 	}
 	for i := range m.heads {
 		h := &m.heads[i]
-		beyond := m.who.used.Units+h.need.SlotUnits > r.MaxRunningUnits || m.who.used.Tasks >= r.MaxRunningTasks
+		slots := h.stand.need.SlotUnits
+		beyond := m.who.used.Units+slots > r.MaxRunningUnits || m.who.used.Tasks >= r.MaxRunningTasks
 		if beyond && h.First {
 			break
 		}
-		s := p.stand(l, h.need)
-		if m.entry(s) != nil {
+		s := p.at(h)
+		if m.entry(s) != nil || !h.First && p.strict(m, h) {
 			continue
 		}
 		e := entry{party: m, head: h, stand: s, phase: none, due: fair.Due{Member: &m.Member, Cost: p.charge(l, h.cost())}}
 		if !beyond {
-			e.reserve, e.phase = m.phases(h.need.SlotUnits)
+			e.reserve, e.phase = m.phases(slots)
 		}
 		m.entries = append(m.entries, e)
 	}
 	for i := range m.entries {
+		p.list(&m.entries[i])
 		m.entries[i].insert()
 	}
 }
@@ -96,6 +98,7 @@ func (p *Planner) withdraw(m *party) {
 	for i := range m.entries {
 		e := &m.entries[i]
 		e.stand.lane.offered = false
+		p.unlist(e)
 		if s := e.behind; s != nil {
 			last := len(s.aside) - 1
 			s.aside[e.at] = s.aside[last]
@@ -177,10 +180,14 @@ func (p *Planner) hasRoom(s *stand) bool {
 	if s.full {
 		return false
 	}
-	if p.fits(s.lane, s.need) {
+	if p.fits(s) {
 		return true
 	}
 	s.full, s.lane.offered = true, false
+	if !s.contested {
+		s.contested = true
+		p.contested = append(p.contested, s)
+	}
 	for _, e := range s.aside {
 		e.behind = nil
 		e.insert()
@@ -227,6 +234,10 @@ func (p *Planner) lookBehind() {
 
 // reopen forgets which stands are full: the counters have been read anew.
 func (p *Planner) reopen() {
+	p.contested = slices.DeleteFunc(p.contested, func(s *stand) bool {
+		s.contested = s.heads > 0
+		return !s.contested
+	})
 	for _, l := range p.order {
 		l.offered = false
 		for _, s := range l.met {

@@ -79,17 +79,9 @@ func (p *Planner) unaskUser(u *user) {
 
 // load takes the snapshot's counters over. What was asked for and is not there is zero.
 func (p *Planner) load(s Snapshot) {
-	p.common = s.Common[p.group]
-	for _, l := range p.order {
-		l.use = s.Lanes[LaneGroup{l.rule.code, p.group}]
-	}
-	for key, o := range p.pools {
-		use, ok := s.Pools[key]
-		if !ok {
-			use.Limit = -1
-		}
-		o.used, o.limit = use.Used, use.Limit
-	}
+	p.loadLanes(&s)
+	p.loadPools(s.Pools)
+	p.loans = s.Loans
 	for _, id := range p.asked.Tenants {
 		if t := p.tenants[id]; t != nil {
 			p.loadTenant(t, s)
@@ -106,7 +98,7 @@ func (p *Planner) load(s Snapshot) {
 			p.askUser(u)
 		}
 	}
-	p.asked, p.inLane = Needs{}, s.InLane
+	p.asked, p.inLane, p.debts = Needs{}, s.InLane, s.Debts
 	p.sweepUsers()
 }
 
@@ -114,10 +106,12 @@ func (p *Planner) loadTenant(t *tenant, s Snapshot) {
 	changed := t.used != s.Tenants[t.id].Use
 	t.used, t.known = s.Tenants[t.id].Use, true
 	for _, m := range t.parties {
-		use := s.InLane[TenantLane{t.id, m.code}]
-		if changed || use != m.used {
+		key := TenantLane{t.id, m.code}
+		use, owed := s.InLane[key], s.Debts[key]
+		if changed || use != m.used || owed != m.owed {
 			p.withdraw(m)
 			m.used = use
+			p.owe(m, owed)
 			p.enter(m)
 		}
 	}

@@ -25,7 +25,7 @@ func (p *Planner) Held(limit int) []Held {
 				return out
 			}
 			if len(m.heads) > 0 {
-				out = append(out, p.held(m, m.heads[0].TaskID, m.heads[0].need))
+				out = append(out, p.held(m, m.heads[0].TaskID, p.at(&m.heads[0])))
 			}
 		}
 	}
@@ -48,13 +48,18 @@ func (p *Planner) Why(t Waiting) Held {
 		out.Gate = GateNotEligible
 		return out
 	}
-	n := p.resolve(t.Need)
+	n := p.resolve(m.lane, m.who, t.Need)
+	for i := range m.heads {
+		if h := &m.heads[i]; h.TaskID == t.TaskID {
+			n = p.at(h)
+		}
+	}
 	switch f, u := p.refused[t.TaskID], p.users[TenantUser{t.TenantID, t.UserID}]; {
 	case p.neverFits(m, n):
 		out.Gate = GateNeverFits
 	case f != nil:
 		out.Gate = f.gate
-	case u != nil && u.atCap(m.who.rule, n.Kind):
+	case u != nil && u.atCap(m.who.rule, n.need.Kind):
 		out.Gate = GateUser
 	default:
 		return p.held(m, t.TaskID, n)
@@ -74,8 +79,8 @@ func (p *Planner) find(id uuid.UUID, code string) *party {
 }
 
 // held tries the gates that an unparked task meets, in order.
-func (p *Planner) held(m *party, task uuid.UUID, n *need) Held {
-	l, r, s := m.lane, m.who.rule, n.SlotUnits
+func (p *Planner) held(m *party, task uuid.UUID, n *stand) Held {
+	l, r, s := m.lane, m.who.rule, n.need.SlotUnits
 	out := Held{TaskID: task, TenantID: m.who.id, Lane: m.code, Wanted: s, Gate: GateTurn}
 	switch {
 	case l.rule.paused:
@@ -84,12 +89,16 @@ func (p *Planner) held(m *party, task uuid.UUID, n *need) Held {
 		out.Gate, out.Free = GateTenant, max(0, r.MaxRunningUnits-m.who.used.Units)
 	case m.who.used.Tasks >= r.MaxRunningTasks:
 		out.Gate = GateTenant
-	case p.account(l, s) == "":
-		out.Gate, out.Free = GateAccount, max(0, l.own(), p.rules.common-p.common)
-	case n.fit() == nil:
-		out.Gate = GatePool
-		for _, o := range n.pools {
-			out.Free = max(out.Free, o.free())
+	default:
+		account, _ := p.account(n)
+		switch {
+		case account == "":
+			out.Gate, out.Free = GateAccount, max(0, l.own()-p.heldBefore(n), p.rules.common-p.common)
+		case n.fit(account == control.AccountBorrowed) == nil:
+			out.Gate = GatePool
+			for _, o := range n.pools {
+				out.Free = max(out.Free, o.freeFor(l.rule.code, n.hold))
+			}
 		}
 	}
 	return out

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 	"time"
 
@@ -27,6 +28,9 @@ type world struct {
 	used    map[uuid.UUID]plan.TenantUse
 	inLane  map[plan.TenantLane]plan.Use
 	users   map[plan.TenantUser]plan.UserUse
+	debts   map[plan.TenantLane]int64
+	stopped map[string]bool // lanes that lend nothing
+	loans   []plan.Loan     // oldest first; an attempt is named by its task
 	running map[uuid.UUID]running
 	refuse  func(plan.Start) plan.Gate // additional refusals; nil: none
 	batch   int
@@ -56,7 +60,7 @@ func newWorld(doc *policy.Document, tenants []plan.TenantPlan) (*world, error) {
 		doc: doc, tenants: tenants, queue: queue.NewMemory(), batch: 1 << 30,
 		lanes: map[plan.LaneGroup]plan.LaneUse{}, common: map[string]int64{}, pools: map[string]plan.PoolUse{},
 		used: map[uuid.UUID]plan.TenantUse{}, inLane: map[plan.TenantLane]plan.Use{}, users: map[plan.TenantUser]plan.UserUse{},
-		running: map[uuid.UUID]running{},
+		running: map[uuid.UUID]running{}, debts: map[plan.TenantLane]int64{}, stopped: map[string]bool{},
 	}
 	p, err := plan.Compile(doc, 1, tenants)
 	if err != nil {
@@ -81,6 +85,13 @@ func (w *world) snapshot(needs plan.Needs) plan.Snapshot {
 	s := plan.Snapshot{
 		At: second(w.now), Lanes: w.lanes, Common: w.common, Pools: w.pools,
 		Tenants: map[uuid.UUID]plan.TenantUse{}, InLane: map[plan.TenantLane]plan.Use{}, Users: map[plan.TenantUser]plan.UserUse{},
+		Debts: map[plan.TenantLane]int64{}, Loans: slices.Clone(w.loans),
+	}
+	for _, l := range w.doc.Lanes {
+		key := plan.LaneGroup{Lane: l.Code, Group: testGroup}
+		u := w.lanes[key]
+		u.Stopped = w.stopped[l.Code]
+		w.lanes[key] = u
 	}
 	for _, id := range needs.Tenants {
 		if u, ok := w.used[id]; ok {
@@ -90,6 +101,7 @@ func (w *world) snapshot(needs plan.Needs) plan.Snapshot {
 			if u, ok := w.inLane[plan.TenantLane{Tenant: id, Lane: l.Code}]; ok {
 				s.InLane[plan.TenantLane{Tenant: id, Lane: l.Code}] = u
 			}
+			s.Debts[plan.TenantLane{Tenant: id, Lane: l.Code}] = w.debts[plan.TenantLane{Tenant: id, Lane: l.Code}]
 		}
 	}
 	for _, id := range needs.Users {
@@ -107,6 +119,7 @@ func (w *world) cycle(run func(plan.Start) int64) []plan.Start {
 		needs := w.planner.Needs(second(w.now))
 		p := w.planner.Cycle(second(w.now), w.snapshot(needs), w.batch)
 		var claimed []plan.Start
+		w.beside(p)
 		for _, s := range p.Starts {
 			if gate, pool := w.check(s); gate != "" {
 				w.planner.Refuse(s.TaskID, gate, pool)
@@ -125,6 +138,26 @@ func (w *world) cycle(run func(plan.Start) int64) []plan.Start {
 		if !p.More {
 			return out
 		}
+	}
+}
+
+// beside does what a claim writes beside its starts.
+func (w *world) beside(p plan.Plan) {
+	for _, l := range p.Lending {
+		w.stopped[l.Lane] = l.Stopped
+	}
+	for _, r := range p.Repaid {
+		w.debts[r.TenantLane] -= r.Milli
+	}
+	for _, loan := range p.Relabels {
+		r, ok := w.running[loan.AttemptID]
+		if !ok || r.Account != control.AccountBorrowed {
+			panic("a loan that does not run was relabelled")
+		}
+		w.count(r.Start, -1)
+		r.Account, r.Lender = control.AccountOwn, ""
+		w.count(r.Start, 1)
+		w.running[loan.AttemptID] = r
 	}
 }
 
@@ -152,7 +185,8 @@ func (w *world) check(s plan.Start) (plan.Gate, string) {
 	}
 	own, common := w.accounts(s.Lane)
 	l := w.lanes[plan.LaneGroup{Lane: s.Lane, Group: testGroup}]
-	if s.Account == control.AccountOwn && l.Own+s.SlotUnits > own || s.Account == control.AccountCommon && w.common[testGroup]+s.SlotUnits > common {
+	if s.Account == control.AccountOwn && l.Own+l.Lent+s.SlotUnits > own || s.Account == control.AccountCommon && w.common[testGroup]+s.SlotUnits > common ||
+		s.Account == control.AccountBorrowed && !w.lends(s, l) {
 		return plan.GateAccount, ""
 	}
 	for _, key := range append([]string{s.Pool}, s.CapGroups...) {
@@ -161,6 +195,18 @@ func (w *world) check(s plan.Start) (plan.Gate, string) {
 		}
 	}
 	return "", ""
+}
+
+// lends reports whether the lender of a start has the units to lend, and the lane may borrow them (I06).
+func (w *world) lends(s plan.Start, l plan.LaneUse) bool {
+	borrower, _ := w.doc.Lane(s.Lane)
+	lender, ok := w.doc.Lane(s.Lender)
+	if !ok {
+		return false
+	}
+	a, m := lender.Accounts[0], w.lanes[plan.LaneGroup{Lane: s.Lender, Group: testGroup}]
+	return slices.Contains(a.LendsTo, s.Lane) && !w.stopped[s.Lender] && l.Borrowed+s.SlotUnits <= borrower.Accounts[0].BorrowLimit &&
+		m.Lent+s.SlotUnits <= a.LendableUnits && m.Own+m.Lent+s.SlotUnits <= a.ReservedUnits-a.HeadroomUnits
 }
 
 func (w *world) planOf(tenant uuid.UUID) string {
@@ -182,11 +228,22 @@ func (w *world) count(s plan.Start, by int64) {
 	units := by * s.SlotUnits
 	lg, tl, tu := plan.LaneGroup{Lane: s.Lane, Group: testGroup}, plan.TenantLane{Tenant: s.TenantID, Lane: s.Lane}, plan.TenantUser{Tenant: s.TenantID, User: s.UserID}
 	l, t, il, u := w.lanes[lg], w.used[s.TenantID], w.inLane[tl], w.users[tu]
-	if s.Account == control.AccountOwn {
+	switch s.Account {
+	case control.AccountOwn:
 		l.Own += units
-	} else {
+	case control.AccountCommon:
 		l.Common += units
 		w.common[testGroup] += units
+	default:
+		l.Borrowed += units
+		m := w.lanes[plan.LaneGroup{Lane: s.Lender, Group: testGroup}]
+		m.Lent += units
+		w.lanes[plan.LaneGroup{Lane: s.Lender, Group: testGroup}] = m
+		if by > 0 {
+			w.loans = append(w.loans, plan.Loan{AttemptID: s.TaskID, Lane: s.Lane, Lender: s.Lender, Units: s.SlotUnits})
+		} else {
+			w.loans = slices.DeleteFunc(w.loans, func(o plan.Loan) bool { return o.AttemptID == s.TaskID })
+		}
 	}
 	t.Units, t.Tasks = t.Units+units, t.Tasks+by
 	il.Units, il.Tasks = il.Units+units, il.Tasks+by
@@ -198,8 +255,16 @@ func (w *world) count(s plan.Start, by int64) {
 	}
 	w.lanes[lg], w.used[s.TenantID], w.inLane[tl], w.users[tu] = l, t, il, u
 	for _, key := range append([]string{s.Pool}, s.CapGroups...) {
-		p := plan.PoolUse{Used: w.pools[key].Used, Limit: -1}
+		p, ok := w.pools[key]
+		if !ok {
+			p.Limit = -1
+		}
 		p.Used += units
+		p.Lanes = maps.Clone(p.Lanes)
+		if p.Lanes == nil {
+			p.Lanes = map[string]int64{}
+		}
+		p.Lanes[s.Lane] += units
 		w.pools[key] = p
 	}
 }

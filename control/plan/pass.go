@@ -1,0 +1,383 @@
+package plan
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"fairlane/control"
+	"fairlane/control/fair"
+)
+
+// A head is passed over when its turn came, it did not fit, and then somebody takes units that it wants.
+// Its turn has come when
+//
+//   - the start of its own lane that was chosen comes after it: in a later phase, or in its phase after
+//     its place, or in the same tenant after it;
+//   - or, while it is the first of its lane that does not fit, another lane is served although the turn
+//     of its lane would have come before.
+//
+// A turn counts once. The first kind is not noted when it happens, which would cost a visit to every
+// head that waits, but read off where the lane's cursors stand against where they stood when the entry
+// came in.
+
+// passed is a head that was passed over, with its ticket and its earmark.
+type passed struct {
+	task   uuid.UUID
+	party  *party
+	skips  int64
+	first  int64 // when it was first passed over, microseconds
+	ticket int64 // 0: none yet
+	earmark
+}
+
+// turns is where the turns of a lane stand.
+type turns struct {
+	past     [none]int64    // the last start in a later phase than this
+	overAt   fair.Key       // the ring at the last start in phase over
+	robin    fair.Key       // laps of the cursor and its place
+	robinsAt [none]fair.Key // the same at the last start in this phase
+}
+
+// moment is where a lane's turns stood.
+type moment struct {
+	seq   int64
+	ring  fair.Key
+	robin fair.Key
+}
+
+func (p *Planner) moment(l *lane) moment { return moment{p.seq, l.ring.Now(), l.turns.robin} }
+
+// rank is the phase in which the entry's turn comes.
+func (e *entry) rank() phase {
+	if e.reserve {
+		return reserve
+	}
+	return e.phase
+}
+
+// list counts an entry among those of its stand.
+func (p *Planner) list(e *entry) {
+	if e.rank() == none {
+		return
+	}
+	s := e.stand
+	s.heads++
+	e.since = p.moment(s.lane)
+	if h := e.head.passed; h != nil && h.ticket > 0 {
+		if s.hold == nil {
+			p.queueTicket(e)
+		}
+		return
+	}
+	e.place = len(s.waiting)
+	s.waiting = append(s.waiting, e)
+}
+
+// unlist takes it out; that its turn has come is kept with the head.
+func (p *Planner) unlist(e *entry) {
+	if e.rank() == none {
+		return
+	}
+	e.head.marked = e.marked()
+	s := e.stand
+	s.heads--
+	if h := e.head.passed; h != nil && h.ticket > 0 {
+		s.tickets = slices.DeleteFunc(s.tickets, func(o *entry) bool { return o == e })
+		return
+	}
+	last := len(s.waiting) - 1
+	s.waiting[e.place] = s.waiting[last]
+	s.waiting[e.place].place = e.place
+	s.waiting[last] = nil
+	s.waiting = s.waiting[:last]
+}
+
+// marked reports whether the entry's turn has come since it came in or was last counted.
+func (e *entry) marked() bool {
+	if e.head.marked {
+		return true
+	}
+	t, r := &e.stand.lane.turns, e.rank()
+	if t.past[r] > e.since.seq {
+		return true
+	}
+	switch ring := e.stand.lane.ring; r {
+	case share:
+		return !ring.Now().Less(ring.Next(&e.party.Member, e.due.Cost, e.since.ring))
+	case over:
+		return !t.overAt.Less(ring.Next(&e.party.Member, e.due.Cost, e.since.ring))
+	default:
+		next := fair.Key{Round: e.since.robin.Round, Pos: e.party.Pos()}
+		if next.Pos <= e.since.robin.Pos {
+			next.Round++
+		}
+		return !t.robinsAt[r].Less(next)
+	}
+}
+
+// cameWith reports whether the turn of a head that does not fit has come with the start of a later head
+// of the same tenant, before the rings move.
+func (e *entry) cameWith(o *entry, ph phase) bool {
+	r := e.rank()
+	if r != ph || ph == reserve || ph == leftover {
+		return r <= ph
+	}
+	ring, m := e.stand.lane.ring, &e.party.Member
+	if ring.Continues(m, o.due.Cost) {
+		return ring.Continues(m, e.due.Cost)
+	}
+	return !ring.Key(m, o.due.Cost).Less(ring.Key(m, e.due.Cost))
+}
+
+// turned notes a start of the lane, after its ring has moved.
+func (p *Planner) turned(l *lane, m *party, ph phase) {
+	p.seq++
+	for r := range ph {
+		l.turns.past[r] = p.seq
+	}
+	switch ph {
+	case over:
+		l.turns.overAt = l.ring.Now()
+	case reserve, leftover:
+		if m.Pos() <= l.turns.robin.Pos {
+			l.turns.robin.Round++
+		}
+		l.turns.robin.Pos = m.Pos()
+		l.turns.robinsAt[ph] = l.turns.robin
+	}
+}
+
+// renumbered follows a lane whose places were given anew, while no entry is in.
+func (t *turns) renumbered(l *lane) {
+	t.robin.Pos = l.cursor
+	t.overAt = l.ring.Now()
+	for r := range t.robinsAt {
+		t.robinsAt[r] = t.robin
+	}
+}
+
+// markLanes marks the first head of every other lane that does not fit, if that lane's turn for it
+// would have come before the start of lane l.
+func (p *Planner) markLanes(l *lane, cost int64) {
+	at := fair.Key{}
+	if l.rule.weight > 0 {
+		if at = p.ring.Now(); !p.ring.Continues(&l.Member, cost) {
+			at = p.ring.Key(&l.Member, cost)
+		}
+	}
+	for _, m := range p.order {
+		if m == l || !m.busy || m.rule.weight == 0 {
+			continue
+		}
+		e := p.firstBlocked(m)
+		if e == nil || !e.head.First {
+			continue
+		}
+		c := p.ring.Cost(e.head.cost())
+		if l.rule.weight == 0 || p.ring.Continues(&m.Member, c) || p.ring.Key(&m.Member, c).Less(at) {
+			e.head.marked = true
+		}
+	}
+}
+
+// firstBlocked returns the first entry of a lane, in the order of turns, that does not fit and comes
+// before what the lane would start; nil when there is none.
+func (p *Planner) firstBlocked(l *lane) *entry {
+	var best *entry
+	var rank phase
+	var key fair.Key
+	for _, s := range p.contested {
+		if s.lane != l || p.hasRoom(s) {
+			continue
+		}
+		for {
+			e, r, k := s.front()
+			if e != nil && !p.counts(e) {
+				continue // it was laid aside
+			}
+			if e != nil && (best == nil || r < rank || r == rank && (k.Less(key) || k == key && e.before(best))) {
+				best, rank, key = e, r, k
+			}
+			break
+		}
+	}
+	if e := p.openBlocked(l); e != nil && (best == nil || e.rank() <= rank) {
+		best, rank, key = e, e.rank(), l.ring.Now()
+	}
+	if o := l.offer.entry; best != nil && l.offered && o != nil {
+		if r := l.offer.phase; r < rank || r == rank && l.keyOf(o, r).Less(key) {
+			return nil
+		}
+	}
+	return best
+}
+
+// openBlocked returns the first head of the tenant whose visit is open that the visit would pay for,
+// but does not fit.
+func (p *Planner) openBlocked(l *lane) *entry {
+	m := l.ring.Open()
+	if m == nil {
+		return nil
+	}
+	entries := l.places[m.Pos()].entries
+	for i := range entries {
+		e := &entries[i]
+		if p.hasRoom(e.stand) {
+			return nil
+		}
+		if r := e.rank(); (r == share || r == over) && l.ring.Continues(m, e.due.Cost) {
+			return e
+		}
+	}
+	return nil
+}
+
+// before reports whether an entry comes before another one of its tenant.
+func (e *entry) before(o *entry) bool {
+	for i := range e.party.entries {
+		switch &e.party.entries[i] {
+		case e:
+			return true
+		case o:
+			return false
+		}
+	}
+	return false
+}
+
+// front returns the stand's entry whose turn is the first.
+func (s *stand) front() (*entry, phase, fair.Key) {
+	l := s.lane
+	for _, r := range [...]phase{reserve, share, over, leftover} {
+		switch r {
+		case reserve, leftover:
+			set := &s.reserve
+			if r == leftover {
+				set = &s.leftover
+			}
+			if set.Len() > 0 {
+				return l.places[set.Next(l.cursor)].entry(s), r, l.robinKey(set.Next(l.cursor))
+			}
+		case share, over:
+			dues := &s.share
+			if r == over {
+				dues = &s.over
+			}
+			if k, ok := dues.Min(l.ring); ok {
+				return l.places[k.Pos].entry(s), r, k
+			}
+		}
+	}
+	return nil, none, fair.Key{}
+}
+
+// robinKey orders places after the lane's cursor, going round.
+func (l *lane) robinKey(place int64) fair.Key {
+	if place <= l.cursor {
+		return fair.Key{Round: 1, Pos: place}
+	}
+	return fair.Key{Pos: place}
+}
+
+// keyOf is when the lane's offer has its turn, in the order of its phase.
+func (l *lane) keyOf(e *entry, ph phase) fair.Key {
+	if ph == reserve || ph == leftover {
+		return l.robinKey(e.party.Pos())
+	}
+	if l.ring.Continues(&e.party.Member, e.due.Cost) {
+		return l.ring.Now()
+	}
+	return l.ring.Key(&e.party.Member, e.due.Cost)
+}
+
+// countPassed counts every marked head that wants what a start is about to take, and gives tickets to
+// those that have been passed over often enough.
+func (p *Planner) countPassed(k *pick, o *pool, own []entry) {
+	var due []*passed
+	count := func(e *entry) {
+		if !e.head.First || !e.marked() || !p.wants(e.stand, k, o) || !p.blocked(e) {
+			return
+		}
+		e.head.marked, e.since = false, p.moment(e.stand.lane)
+		h := e.head.passed
+		if h == nil {
+			h = &passed{task: e.head.TaskID, party: e.party, first: p.micro}
+			e.head.passed = h
+			p.passed[h.task] = h
+		}
+		if h.first == 0 {
+			h.first = p.micro
+		}
+		if h.ticket == 0 {
+			if h.skips++; h.skips >= p.policy.rules.doc.Scheduling.MaxSkips {
+				due = append(due, h)
+			}
+		}
+	}
+	for _, s := range p.contested {
+		if !s.lane.busy || p.hasRoom(s) {
+			continue
+		}
+		for _, e := range s.waiting {
+			count(e)
+		}
+	}
+	for i := range own {
+		count(&own[i])
+	}
+	p.giveTickets(due)
+}
+
+// blocked reports whether the entry's tenant has no earlier head that fits.
+func (p *Planner) blocked(e *entry) bool {
+	for i := range e.party.entries {
+		o := &e.party.entries[i]
+		if o == e {
+			return true
+		}
+		if p.hasRoom(o.stand) {
+			return false
+		}
+	}
+	return true
+}
+
+// wants reports whether a start takes what the heads of a full stand want: one of their pools, units of
+// a cap group that one of their pools lacks, or own units of their lane when that is what they lack.
+func (p *Planner) wants(s *stand, k *pick, o *pool) bool {
+	for i := range s.pools {
+		c := &s.pools[i]
+		if c.widest < s.need.SlotUnits {
+			continue
+		}
+		if c.pool == o {
+			return true
+		}
+		for _, g := range c.groups {
+			if slices.Contains(o.groups, g) && g.roomFor(s.lane.rule.code, s.hold) < s.need.SlotUnits {
+				return true
+			}
+		}
+	}
+	if k.Account != control.AccountOwn || k.party.lane != s.lane {
+		return false
+	}
+	account, _ := p.account(s)
+	return account == ""
+}
+
+// giveTickets hands tickets out to heads of one instant, in ring order.
+func (p *Planner) giveTickets(due []*passed) {
+	slices.SortFunc(due, func(a, b *passed) int {
+		return cmp.Or(cmp.Compare(a.party.lane.Pos(), b.party.lane.Pos()), cmp.Compare(a.party.Pos(), b.party.Pos()), bytes.Compare(a.task[:], b.task[:]))
+	})
+	for _, h := range due {
+		p.withdraw(h.party)
+		p.tickets++
+		h.ticket = p.tickets
+		p.enter(h.party)
+	}
+}
