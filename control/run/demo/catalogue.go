@@ -108,6 +108,8 @@ const (
 	platformUnits  = 120 // of all pools together
 	expensiveUnits = 20
 
+	recoveryFrom = 8 // units from which a pool keeps one for what is set going again
+
 	platformCap  = "cap:platform"
 	expensiveCap = "cap:class:expensive"
 )
@@ -131,12 +133,16 @@ func pools() []policy.Pool {
 			if expensive[s.model] {
 				parents = append(parents, expensiveCap)
 			}
-			list = append(list, policy.Pool{
+			pool := policy.Pool{
 				Key:  "provider:" + a.provider + ":" + a.name + ":" + a.region + ":" + s.model,
 				Kind: policy.PoolProvider, Group: policy.DefaultGroup, Parents: parents,
 				Provider: a.provider, Account: a.name, Region: a.region, Model: s.model,
-				CapacityUnits: s.units, Preference: int64(i),
-			})
+				CapacityUnits: s.units, Preference: int64(i), CanLookUp: profile(a.provider).Lookup,
+			}
+			if s.units >= recoveryFrom {
+				pool.LaneMinimums = []policy.LaneMinimum{{Lane: control.LaneRecovery, Units: 1}}
+			}
+			list = append(list, pool)
 		}
 	}
 	return list

@@ -59,6 +59,7 @@ func divided(d time.Duration, speed float64) time.Duration {
 func (p *Platform) Document() *policy.Document {
 	d := policy.Default()
 	d.Scheduling.AgingStepSeconds = p.seconds(d.Scheduling.AgingStepSeconds, 10)
+	d.Scheduling.EarmarkTimeout = p.seconds(1_200, 12) // twice the P95 of the slowest clip
 	d.Scheduling.ProviderSecondBase = p.seconds(d.Scheduling.ProviderSecondBase, 1)
 	d.Models = catalogue(p.Speed)
 	d.Pools = pools()
@@ -69,7 +70,7 @@ func (p *Platform) Document() *policy.Document {
 		l.MaxQueuedTasks, l.MaxQueuedUnits = 20_000, 200_000
 		if s, ok := lanes[l.Code]; ok {
 			l.Weight = s.weight
-			l.Accounts = []policy.LaneAccount{{PoolGroup: policy.DefaultGroup, ReservedUnits: s.reserved}}
+			l.Accounts = []policy.LaneAccount{p.account(s)}
 		}
 	}
 	d.Plans = nil
@@ -98,13 +99,36 @@ func pointer(v int64) *int64 { return &v }
 
 // lanes hold 68 of the platform's 120 units; the rest is common, so that a lane that is quiet leaves little
 // idle. In the busiest hour every lane asks for more than it holds and queues form; later ones drain them.
-var lanes = map[string]struct{ weight, reserved int64 }{
-	control.LaneEnterprise: {8, 30},
-	control.LanePaid:       {4, 24},
-	control.LaneStandard:   {2, 4},
-	control.LaneBestEffort: {0, 0},
-	control.LaneExpensive:  {4, 8},
-	control.LaneRecovery:   {1, 2},
+//
+// What enterprise and paid customers leave idle is lent to tasks that are short enough to be gone when it
+// is wanted back; a few units are kept free for those that come before.
+var lanes = map[string]laneSpec{
+	control.LaneEnterprise: {weight: 8, reserved: 30, headroom: 6, lendable: 18, lendsTo: []string{control.LanePaid, control.LaneStandard}},
+	control.LanePaid:       {weight: 4, reserved: 24, headroom: 8, lendable: 8, lendsTo: []string{control.LaneStandard, control.LaneBestEffort}, borrows: 12},
+	control.LaneStandard:   {weight: 2, reserved: 4, borrows: 12},
+	control.LaneBestEffort: {borrows: 4},
+	control.LaneExpensive:  {weight: 4, reserved: 8},
+	control.LaneRecovery:   {weight: 1, reserved: 2},
+}
+
+type laneSpec struct {
+	weight, reserved, headroom, lendable, borrows int64
+	lendsTo                                       []string
+}
+
+// lentFor is within how many seconds a lent unit is back: the P95 of most models' default clips fits in it,
+// that of the slow ones and of long clips does not.
+const lentFor = 300
+
+func (p *Platform) account(s laneSpec) policy.LaneAccount {
+	a := policy.LaneAccount{
+		PoolGroup: policy.DefaultGroup, ReservedUnits: s.reserved, HeadroomUnits: s.headroom, LendableUnits: s.lendable,
+		LendsTo: append([]string{}, s.lendsTo...), Cooldown: p.seconds(policy.DefaultCooldown, 1), BorrowLimit: s.borrows,
+	}
+	if s.lendable > 0 {
+		a.BorrowTimeout = p.seconds(lentFor, 1)
+	}
+	return a
 }
 
 type planSpec struct {

@@ -89,6 +89,53 @@ func TestSpeedDividesTimesAndMultipliesRates(t *testing.T) {
 	}
 }
 
+func TestLanesLendWhatTheyLeaveIdle(t *testing.T) {
+	t.Parallel()
+	slow, fast := platform(t, 1).Document(), platform(t, 20).Document()
+	of := func(d *policy.Document, lane string) policy.LaneAccount {
+		l, _ := d.Lane(lane)
+		return l.Accounts[0]
+	}
+	lender := of(slow, control.LaneEnterprise)
+	if lender.HeadroomUnits < 1 || lender.LendableUnits < 1 || lender.BorrowTimeout != 300 || lender.Cooldown != 60 {
+		t.Errorf("the lender's terms are %+v", lender)
+	}
+	if a := of(fast, control.LaneEnterprise); a.BorrowTimeout != 15 || a.Cooldown != 3 || a.LendableUnits != lender.LendableUnits || fast.Scheduling.EarmarkTimeout != 60 {
+		t.Errorf("20 times as fast: %+v, earmarks end after %d s", a, fast.Scheduling.EarmarkTimeout)
+	}
+	for _, borrower := range lender.LendsTo {
+		if of(slow, borrower).BorrowLimit < 1 {
+			t.Errorf("%s may borrow and is allowed nothing", borrower)
+		}
+	}
+	short := 0
+	for _, m := range slow.Models {
+		if m.P95Seconds <= float64(lender.BorrowTimeout) {
+			short++
+		}
+	}
+	if short < len(slow.Models)/2 || short == len(slow.Models) {
+		t.Errorf("%d of %d models are short enough to borrow; most should be, not all", short, len(slow.Models))
+	}
+	kept, lookUps := 0, 0
+	for i := range slow.Pools {
+		kept += len(slow.Pools[i].LaneMinimums)
+		if slow.Pools[i].CanLookUp {
+			lookUps++
+		}
+	}
+	leaves := 0
+	for _, a := range accounts {
+		leaves += len(a.models)
+	}
+	if kept < 3 || lookUps != leaves {
+		t.Errorf("%d pools keep something for a lane, %d of %d can look a job up", kept, lookUps, leaves)
+	}
+	if s := slow.Scheduling; s.RepayPermille == 0 || s.DebtTaskUnits == 0 || s.DebtTotalUnits == 0 {
+		t.Errorf("debts are off: %+v", s)
+	}
+}
+
 // Offered load of the busiest hour: drawn requests times the mean seconds of their models, over what the
 // pools can hold for that hour, from the published document alone.
 func TestBusiestHourOffersSomeMoreThanThePoolsCanDo(t *testing.T) {

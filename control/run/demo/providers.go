@@ -17,6 +17,13 @@ var traits = map[string]simulated.Profile{
 	"dashscope": {Cancel: provider.CancelQueuedOnly},
 }
 
+// profile is what a provider can do; the pools of the policy say so too.
+func profile(code string) simulated.Profile {
+	p := traits[code]
+	p.Code, p.Lookup = code, true
+	return p
+}
+
 // Providers is what the simulated providers are told: the catalogue's models with undivided times, the
 // speed, and each account's limit per model as in the first policy version.
 func (p *Platform) Providers(seed uint64, apiKey, webhookSecret string) simulated.Config {
@@ -35,9 +42,7 @@ func (p *Platform) Providers(seed uint64, apiKey, webhookSecret string) simulate
 		if !ok {
 			i = len(cfg.Profiles)
 			place[a.provider] = i
-			profile := traits[a.provider]
-			profile.Code, profile.Lookup = a.provider, true
-			cfg.Profiles = append(cfg.Profiles, profile)
+			cfg.Profiles = append(cfg.Profiles, profile(a.provider))
 		}
 		for _, s := range a.models {
 			cfg.Profiles[i].Pools = append(cfg.Profiles[i].Pools, simulated.Pool{Account: a.name, Model: s.model, Concurrency: int(s.units)})
