@@ -149,7 +149,7 @@ func TestTableAndHandlersAreHeldToEachOther(t *testing.T) {
 
 func TestEveryTopicNamesAPermissionThatARoleMayHold(t *testing.T) {
 	t.Parallel()
-	if len(Topics) != 7 {
+	if len(Topics) != 8 {
 		t.Errorf("%d topics", len(Topics))
 	}
 	for topic, p := range Topics {

@@ -89,7 +89,7 @@ var Routes = []Route{
 }
 
 // Topics is the permission of each topic of the live socket; a topic that is not here is refused.
-// "task" stands for task:<id>.
+// "task" stands for task:<id>, "tenant" for tenant:<id>.
 var Topics = map[string]access.Permission{
 	"overview": access.LiveOverview,
 	"lanes":    access.LiveLanes,
@@ -97,5 +97,6 @@ var Topics = map[string]access.Permission{
 	"tenants":  access.LiveTenants,
 	"queue":    access.LiveQueue,
 	"task":     access.LiveTask,
+	"tenant":   access.LiveTenants,
 	"health":   access.LiveHealth,
 }

@@ -20,6 +20,7 @@ type Config struct {
 	MachineGap   time.Duration                          // between two reads of leases, outbox and replicas, 2 s
 	ReadTimeout  time.Duration                          // of one read, 5 s
 	ShareWindow  time.Duration                          // over which shares are measured, 60 s
+	Details      Details                                // of single objects; nil: they have no topics
 	Epoch        string                                 // of this process; default: random
 	Moved        func(state control.TaskState, n int64) // told of every move of a task, some 15 s later; nil: nobody is
 	Log          *slog.Logger
@@ -61,6 +62,7 @@ type Monitor struct {
 	source  Source
 	active  Active
 	boards  map[Topic]*board
+	details details // of single objects
 	reports *reports
 	state   atomic.Pointer[State]
 	wake    chan struct{} // a hint; at most one is kept
@@ -72,6 +74,8 @@ type Monitor struct {
 	ring                         *shareRing
 	flow                         *flow
 	tenantsAt, machineAt, flowAt time.Time
+	detailsAt                    time.Time
+	shares                       map[uuid.UUID]tenantShare
 	failing                      bool
 
 	publishing sync.Mutex // state and boards move together
@@ -83,7 +87,7 @@ type Monitor struct {
 // New makes a monitor over a source. active gives the policy in force on this replica.
 func New(cfg Config, source Source, active Active) *Monitor {
 	cfg.defaults()
-	m := &Monitor{cfg: cfg, source: source, active: active, boards: map[Topic]*board{}, reports: newReports(),
+	m := &Monitor{cfg: cfg, source: source, active: active, boards: map[Topic]*board{}, details: details{boards: map[Topic]*detail{}}, reports: newReports(),
 		wake: make(chan struct{}, 1), must: make(chan struct{}, 1), ring: newShareRing(cfg.ShareWindow), flow: newFlow()}
 	for _, t := range Topics {
 		m.boards[t] = newBoard(t, cfg.Epoch)
@@ -103,21 +107,34 @@ func (m *Monitor) Look() {
 }
 
 // Attach calls fn with the topic's snapshot of now and then with every later update, in order. fn must
-// not block and must not call the monitor. Unknown topics are told by ok.
+// not block and must not call the monitor. Unknown topics are told by ok, as are those of single objects
+// while MaxDetails others are looked at.
 func (m *Monitor) Attach(t Topic, fn func(Update)) (detach func(), ok bool) {
-	b, ok := m.boards[t]
-	if !ok {
+	if b, ok := m.boards[t]; ok {
+		return b.attach(fn), true
+	}
+	if m.cfg.Details == nil {
 		return nil, false
 	}
-	return b.attach(fn), true
+	b := m.details.open(t, m.cfg.Epoch)
+	if b == nil {
+		return nil, false
+	}
+	detach = b.attach(fn)
+	return sync.OnceFunc(func() { detach(); m.details.close(t) }), true
 }
 
 // Watch tells that somebody looks at the topic until release is called. When it returns, the topic's
-// followers have been told what the state of now says.
+// followers have been told what the state of now says; those of a single object are told when it is read.
 func (m *Monitor) Watch(t Topic) (release func()) {
-	b := m.boards[t]
+	b, fixed := m.boards[t]
+	if !fixed {
+		if b = m.details.find(t); b == nil {
+			return func() {}
+		}
+	}
 	m.publishing.Lock()
-	if b.watch(1) == 1 {
+	if b.watch(1) == 1 && fixed {
 		m.render(m.state.Load(), t)
 	}
 	m.publishing.Unlock()

@@ -114,7 +114,7 @@ func (m *Monitor) read(ctx context.Context, next *State) error {
 		m.machineAt = now
 		next.foldMachine(machine, m.reports.rows(), next.Overview.PolicyWanted, now)
 	}
-	return nil
+	return m.readDetails(ctx, next)
 }
 
 // readTenants closes an interval of the share ring when it is due; the rows are read when somebody
@@ -141,8 +141,8 @@ func (m *Monitor) readTenants(ctx context.Context, next *State) error {
 	if err != nil {
 		return err
 	}
-	m.tenantsAt = now
-	next.foldTenants(rows, withWork, faces, m.ring.shares(uses), m.cfg.ShareWindow, now)
+	m.tenantsAt, m.shares = now, m.ring.shares(uses)
+	next.foldTenants(rows, withWork, faces, m.shares, m.cfg.ShareWindow, now)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/gorilla/websocket"
 	"golang.org/x/time/rate"
 
+	"fairlane/control"
 	"fairlane/control/monitor"
 	"fairlane/policy/access"
 )
@@ -20,7 +21,8 @@ type Config struct {
 	Feed         Feed
 	Rights       Rights
 	Sessions     Sessions
-	Topics       map[string]access.Permission // the permission of each topic
+	Topics       map[string]access.Permission // the permission of each topic; "task" stands for task:<id>
+	Objects      Objects                      // whose the object of such a topic is; nil: there are none
 	Origins      []string                     // origins allowed beside the request's own host, such as https://console.example
 	Meter        Meter                        // nil: nothing is counted
 	Log          *slog.Logger
@@ -88,6 +90,7 @@ type Hub struct {
 	limit    *rate.Limiter
 	topics   map[monitor.Topic]*topic
 	detach   []func()
+	singles  singles // topics of single objects
 
 	mu      sync.Mutex
 	closed  bool
@@ -128,20 +131,24 @@ func (h *Hub) take(s *socket, m message) (code int, reason string) {
 			return CloseRestart, "rights cannot be read"
 		}
 		for _, want := range m.Hello.Topics {
-			t, permission, ok := h.topic(want.Topic)
-			if !ok {
+			n, ok, err := h.need(want.Topic)
+			switch {
+			case !ok:
 				return websocket.ClosePolicyViolation, "unknown topic"
+			case control.CodeOf(err) == control.CodeNotFound || err == nil && !n.granted(rights, want.Topic):
+				return CloseForbidden, "forbidden" // what is out of reach looks as if it were not there
+			case err != nil:
+				return CloseRestart, "rights cannot be read"
 			}
-			if !mayFollow(rights, want.Topic, permission) {
-				return CloseForbidden, "forbidden"
+			if !s.subscribe(want.Topic, n, want.Epoch, want.Seq) {
+				return websocket.CloseTryAgainLater, "too many objects are looked at"
 			}
-			s.follow(t, permission, want.Epoch, want.Seq)
 		}
 		return 0, ""
 	}
 	for _, name := range m.Resync {
-		t, _, ok := h.topic(name)
-		if !ok || !s.follows(t) {
+		t := s.followed(name)
+		if t == nil {
 			return websocket.ClosePolicyViolation, "not subscribed"
 		}
 		s.resnap(t)
@@ -149,36 +156,36 @@ func (h *Hub) take(s *socket, m message) (code int, reason string) {
 	return 0, ""
 }
 
-func (h *Hub) topic(name monitor.Topic) (*topic, access.Permission, bool) {
-	t, ok := h.topics[name]
-	permission, named := h.cfg.Topics[string(name)]
-	return t, permission, ok && named
-}
-
-// mayFollow decides on one topic. Rows of single tenants are for those who may see every tenant:
-// others would see outsiders in more than sums (I13).
-func mayFollow(rights access.Rights, t monitor.Topic, p access.Permission) bool {
-	if t == monitor.TopicTenants {
-		return rights.Reach(p).All
-	}
-	return rights.May(p)
-}
-
-func (s *socket) follow(t *topic, p access.Permission, epoch string, seq int64) {
-	if !s.follows(t) {
+// subscribe is false when the topic cannot be opened.
+func (s *socket) subscribe(name monitor.Topic, n need, epoch string, seq int64) bool {
+	t := s.followed(name)
+	if t == nil {
+		fixed, ok := s.hub.topics[name]
+		forget := func() {}
+		if t = fixed; !ok {
+			if t, forget = s.hub.singles.open(s.hub, name); t == nil {
+				return false
+			}
+		}
 		release := s.hub.cfg.Feed.Watch(t.name)
 		s.mu.Lock()
-		s.topics[t], s.needs[t] = release, p
+		s.topics[t], s.needs[t] = func() { release(); forget() }, n
 		s.mu.Unlock()
 	}
 	t.join(s, epoch, seq)
+	return true
 }
 
-func (s *socket) follows(t *topic) bool {
+// followed is the topic of that name if the socket has subscribed to it.
+func (s *socket) followed(name monitor.Topic) *topic {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, ok := s.topics[t]
-	return ok
+	for t := range s.topics {
+		if t.name == name {
+			return t
+		}
+	}
+	return nil
 }
 
 // leave takes the socket out of everything; it is called once, by the goroutine that reads.

@@ -23,6 +23,12 @@ type Rights interface {
 	Version() int64
 }
 
+// Objects tells which tenant an object is of, and that tenant's home lane; control.CodeNotFound when there
+// is no such object.
+type Objects interface {
+	Object(ctx context.Context, t monitor.Topic) (access.Object, error)
+}
+
 // Sessions tells which of some sessions still live; the others are left out.
 type Sessions interface {
 	Alive(ctx context.Context, sessions []string) (map[string]bool, error)

@@ -29,7 +29,7 @@ type socket struct {
 
 	mu      sync.Mutex
 	topics  map[*topic]func() // subscribed, with the release of the watch
-	needs   map[*topic]access.Permission
+	needs   map[*topic]need
 	pending []queued
 	stale   []*topic // wait for a snapshot, oldest first
 	beat    *frame   // the latest one not yet written
@@ -48,7 +48,7 @@ type queued struct {
 
 func newSocket(h *Hub, conn *websocket.Conn, who access.Subject) *socket {
 	return &socket{hub: h, conn: conn, operator: who.Operator, session: who.Session, topics: map[*topic]func(){},
-		needs: map[*topic]access.Permission{}, wake: make(chan struct{}, 1), quit: make(chan struct{})}
+		needs: map[*topic]need{}, wake: make(chan struct{}, 1), quit: make(chan struct{})}
 }
 
 // push queues a frame. When the queue is full the topic's frames make room for one fresh snapshot.

@@ -47,7 +47,7 @@ func (h *Hub) beat() {
 		return
 	}
 	for _, s := range h.all() {
-		s.setBeat(f)
+		s.setBeat(h.beatOf(s, f, topics, epoch, now))
 		if since := s.slowSince(); !since.IsZero() && now.Sub(since) > h.cfg.SlowAfter {
 			s.close(CloseSlow, "too slow")
 		}
@@ -99,6 +99,7 @@ func (h *Hub) checkAll(ctx context.Context) error {
 		}
 	}
 	living, sessionErr := h.cfg.Sessions.Alive(ctx, ids)
+	h.lookAgain(ctx, sockets)
 	rights, rightsErr := map[uuid.UUID]access.Rights{}, error(nil)
 	for _, s := range sockets {
 		if sessionErr == nil && !living[s.session] {
@@ -127,8 +128,8 @@ func (h *Hub) checkAll(ctx context.Context) error {
 func (s *socket) stillMay(r access.Rights) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for t, p := range s.needs {
-		if !mayFollow(r, t.name, p) {
+	for t, n := range s.needs {
+		if !n.granted(r, t.name) {
 			return false
 		}
 	}
