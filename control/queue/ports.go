@@ -36,7 +36,8 @@ type Depth struct {
 type Reader interface {
 	// Advance makes the tasks that are eligible by now visible, reports every backlog whose heads may
 	// have changed since the last Advance once, but not for tasks that were hidden; empty when nothing at all waits there any more, and
-	// returns when the next delayed task becomes eligible; zero when none is delayed.
+	// returns when the next delayed task becomes eligible; zero when none is delayed. An earlier now than
+	// before brings no task back out of sight.
 	Advance(now time.Time, changed func(backlog int, lane string, tenant uuid.UUID, empty bool)) time.Time
 	// Heads yields, for each band and route of the backlog, the oldest visible task and, for each
 	// other need of that route, its oldest one among the next scan tasks; by (queued_since, id) and
@@ -46,7 +47,8 @@ type Reader interface {
 	// A task that has left the queue meanwhile is ignored.
 	Hide(ref int, task uuid.UUID, hidden bool)
 	// Park takes all tasks of a user out of sight, or those of the kinds given, until the next call
-	// for that user; none brings all back. They keep their place.
+	// for that user; none brings all back. They keep their place. A user without tasks may be
+	// forgotten.
 	Park(tenant, user uuid.UUID, kinds ...control.Kind)
 	// Need returns what a need number stands for.
 	Need(need int) control.Need

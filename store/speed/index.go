@@ -26,6 +26,7 @@ type QueueIndex struct {
 	prefix string
 	now    func() time.Time
 	log    *slog.Logger
+	sizes  sizes
 }
 
 // NewQueueIndex makes the index of all groups. prefix begins every key; "" but for tests.
@@ -33,7 +34,7 @@ func NewQueueIndex(client *Client, prefix string, log *slog.Logger, now func() t
 	if now == nil {
 		now = time.Now
 	}
-	return &QueueIndex{client: client, prefix: prefix, now: now, log: log}
+	return &QueueIndex{client: client, prefix: prefix, now: now, log: log, sizes: sizes{first: 4, more: 48, keep: 64}}
 }
 
 const (

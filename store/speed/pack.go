@@ -18,8 +18,12 @@ type needHash [8]byte
 
 func (n needHash) String() string { return hex.EncodeToString(n[:]) }
 
+func needOf(it *queue.Item) control.Need {
+	return control.Need{Route: it.Route, Model: it.Model, Kind: it.Kind, SlotUnits: it.SlotUnits, P95: control.ClassOfP95(it.P95)}
+}
+
 func needText(n control.Need) string {
-	raw, err := json.Marshal([]any{n.Route, n.Model, n.Kind, n.SlotUnits})
+	raw, err := json.Marshal([]any{n.Route, n.Model, n.Kind, n.SlotUnits, n.P95})
 	if err != nil { // strings and a number
 		panic(err)
 	}
@@ -37,14 +41,14 @@ func parseNeed(hash needHash, text string) (control.Need, bool) {
 		return control.Need{}, false
 	}
 	var n control.Need
-	parts := []any{&n.Route, &n.Model, &n.Kind, &n.SlotUnits}
-	if json.Unmarshal([]byte(text), &parts) != nil || len(parts) != 4 {
+	parts := []any{&n.Route, &n.Model, &n.Kind, &n.SlotUnits, &n.P95}
+	if json.Unmarshal([]byte(text), &parts) != nil || len(parts) != 5 {
 		return control.Need{}, false
 	}
 	return n, true
 }
 
-// packed is an item as the index keeps it: 75 bytes, of which the first says where the task stands.
+// packed is an item as the index keeps it: 74 bytes, of which the first says where the task stands.
 type packed struct {
 	delayed  bool
 	band     control.Band
@@ -59,7 +63,7 @@ type packed struct {
 }
 
 const (
-	packedSize  = 75
+	packedSize  = 74
 	standsLine  = 'L'
 	standsLater = 'D'
 )

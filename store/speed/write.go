@@ -245,7 +245,7 @@ func (b *batch) fill(c *change, s seen, e *effect, o *op) bool {
 			e.now, e.stays = e.seen, e.held
 			return false
 		}
-		text := needText(control.Need{Route: c.item.Route, Model: c.item.Model, Kind: c.item.Kind, SlotUnits: c.item.SlotUnits})
+		text := needText(needOf(c.item))
 		hash := hashNeed(text)
 		if b.needs == nil {
 			b.needs = map[needHash]string{}

@@ -16,11 +16,14 @@ import (
 
 // likeAList compares a queue with a plain list over random steps. The queue is emptied in between.
 func likeAList(t *testing.T, q Queue) {
-	round := 0
+	round, now := 0, start // time goes on over the rounds
 	rapid.Check(t, func(rt *rapid.T) {
 		round++
-		l := &list{q: q, now: start, gone: map[uuid.UUID]int64{}, hidden: map[uuid.UUID]int{}, parked: map[int][]control.Kind{}, round: round}
-		defer l.clear()
+		l := &list{q: q, now: now, gone: map[uuid.UUID]int64{}, hidden: map[uuid.UUID]int{}, parked: map[int][]control.Kind{}, round: round}
+		defer func() {
+			l.clear()
+			now = l.now
+		}()
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 			l.step(rt)
 			l.compare(rt)
@@ -99,11 +102,12 @@ func (l *list) step(t *rapid.T) {
 	l.unparkGone()
 }
 
-// unparkGone forgets who is parked and has no task: the next task of that user is seen until parked.
+// unparkGone brings back who is parked and has no task: the queue may have forgotten it.
 func (l *list) unparkGone() {
 	for user := range l.parked {
 		if !slices.ContainsFunc(l.items, func(x queue.Item) bool { return x.UserID == id('u', user) }) {
 			delete(l.parked, user)
+			l.q.Park(id('t', 1), id('u', user))
 		}
 	}
 }
@@ -198,5 +202,9 @@ func (l *list) clear() {
 	for _, it := range l.items {
 		l.q.Remove(it.TaskID, it.Version)
 	}
-	l.q.Advance(l.now.Add(time.Hour), func(int, string, uuid.UUID, bool) {})
+	for user := range l.parked {
+		l.q.Park(id('t', 1), id('u', user))
+	}
+	l.now = l.now.Add(time.Hour)
+	l.q.Advance(l.now, func(int, string, uuid.UUID, bool) {})
 }
