@@ -1,0 +1,496 @@
+package facts_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"fairlane/control"
+	"fairlane/control/dispatch"
+	"fairlane/control/plan"
+	"fairlane/control/schedule"
+	"fairlane/store/facts"
+)
+
+// loans is a world with a lane that holds 20 units, keeps 4 of them free and lends 12 to two lanes that
+// hold nothing and borrow at most 10 each. Nothing is common.
+type loans struct {
+	*world
+	tenant, user uuid.UUID
+}
+
+func newLoans(t *testing.T) *loans {
+	t.Helper()
+	w := newWorld(t)
+	w.group(t, "g", 40, 0)
+	w.lane(t, "LENDER", "g", 20)
+	w.lane(t, "A", "g", 0)
+	w.lane(t, "B", "g", 0)
+	w.exec(t, `UPDATE lane_account SET borrow_limit = 10`)
+	w.exec(t, `UPDATE lane_account SET headroom_units = 4, lendable_units = 12, lends_to = '{A,B}', borrow_timeout = 90 WHERE lane = 'LENDER'`)
+	w.pool(t, "acct", "", nil, 60, 60)
+	w.pool(t, "leaf", "g", []string{"acct"}, 3, 3, 60)
+	tenant := w.tenant(t, "LENDER", caps{})
+	return &loans{w, tenant, w.user(t, tenant)}
+}
+
+// job is a task of the lane.
+func (l *loans) job(lane string, slots int64) job {
+	return job{tenant: l.tenant, user: l.user, lane: lane, slots: slots, maxAttempts: 1}
+}
+
+// starts asks for the tasks: those of the lender on its own units, the others on the lender's.
+func (l *loans) starts(t testing.TB, ids []uuid.UUID) []schedule.ClaimStart {
+	t.Helper()
+	list := l.world.starts(t, ids, "leaf", []string{"acct"}, control.AccountBorrowed)
+	for i := range list {
+		if list[i].Lender = "LENDER"; list[i].Lane == "LENDER" {
+			list[i].Account, list[i].Lender = control.AccountOwn, ""
+		}
+	}
+	return list
+}
+
+func (l *loans) run(t testing.TB, req schedule.Claim) []schedule.Claimed {
+	t.Helper()
+	req.PoolGroup, req.PolicyVersion = "g", 1
+	out, err := facts.NewClaims(l.db).Claim(l.ctx, req)
+	l.must(err)
+	return out
+}
+
+func (l *loans) started(t testing.TB, jobs ...job) []schedule.Claimed {
+	t.Helper()
+	out := l.run(t, schedule.Claim{Starts: l.starts(t, l.queue(t, jobs...))})
+	for _, c := range out {
+		if c.Refused != "" {
+			t.Fatalf("refused: %+v", c)
+		}
+	}
+	return out
+}
+
+// counters are own, borrowed and lent of a lane.
+func (l *loans) counters(t testing.TB, lane string) string {
+	t.Helper()
+	return l.text(t, `SELECT concat_ws(' ', own_used, borrowed_used, lent_units) FROM lane_account WHERE lane = $1`, lane)
+}
+
+func (l *loans) snapshot(t testing.TB) plan.Snapshot {
+	t.Helper()
+	s, err := facts.NewSnapshots(l.db).Snapshot(l.ctx, "g", []uuid.UUID{l.tenant}, nil)
+	l.must(err)
+	return s
+}
+
+func loanOf(c schedule.Claimed, lane string, units int64) plan.Loan {
+	return plan.Loan{AttemptID: c.AttemptID, Lane: lane, Lender: "LENDER", Units: units}
+}
+
+func TestI06_ALoanIsWrittenReadAndReturned(t *testing.T) {
+	t.Parallel()
+	l := newLoans(t)
+	first := l.started(t, l.job("A", 8))
+	second := l.started(t, l.job("B", 2))
+	if got := l.counters(t, "LENDER") + ", " + l.counters(t, "A") + ", " + l.counters(t, "B"); got != "0 0 10, 0 8 0, 0 2 0" {
+		t.Errorf("own, borrowed, lent of lender, A and B: %s", got)
+	}
+	if got := l.text(t, `SELECT string_agg(DISTINCT concat_ws(' ', account, lender_lane, borrowed_from, borrow_due_at - borrowed_at, returned_at IS NULL), ', ')
+		FROM resource_reservation WHERE attempt_id = $1`, first[0].AttemptID); got != "BORROWED LENDER LENDER 00:01:30 t" {
+		t.Errorf("the rows of 8 units in shards of 3 say %s", got)
+	}
+	want := []plan.Loan{loanOf(first[0], "A", 8), loanOf(second[0], "B", 2)}
+	if d := cmp.Diff(want, l.snapshot(t).Loans); d != "" {
+		t.Error(d)
+	}
+	l.clean(t)
+	l.accept(t, first...)
+	l.end(t, ending(first[0], control.AttemptSucceeded), ending(second[0], control.AttemptRejected))
+	if got := l.counters(t, "LENDER") + ", " + l.counters(t, "A") + ", " + l.counters(t, "B"); got != "0 0 0, 0 0 0, 0 0 0" {
+		t.Errorf("after the release: %s", got)
+	}
+	if n := l.number(t, `SELECT count(*) FROM resource_reservation WHERE returned_at IS NULL OR returned_at <> released_at`); n != 0 {
+		t.Errorf("%d rows do not say when the units came back", n)
+	}
+	if s := l.snapshot(t); len(s.Loans) != 0 {
+		t.Errorf("loans that are over: %+v", s.Loans)
+	}
+	l.clean(t)
+}
+
+// The oldest loans of each lane are read, however many another lane has.
+func TestLoansAreReadOldestFirstAndEachLaneHasItsOwn(t *testing.T) {
+	t.Parallel()
+	l := newLoans(t)
+	l.exec(t, `UPDATE lane_account SET borrow_limit = 5000, reserved_units = 5000, lendable_units = 4000`)
+	l.exec(t, `UPDATE resource_pool_shard SET capacity_units = 5000`)
+	jobs := make([]job, 1_000)
+	for i := range jobs {
+		jobs[i] = l.job("A", 1)
+	}
+	for range 2 {
+		l.started(t, jobs[:plan.MaxLoans/2+50]...)
+	}
+	late := l.started(t, l.job("B", 1))
+	got := l.snapshot(t).Loans
+	if len(got) != plan.MaxLoans || got[len(got)-1] != loanOf(late[0], "B", 1) {
+		t.Fatalf("%d loans, the last is %+v", len(got), got[len(got)-1])
+	}
+	if n := l.number(t, `SELECT count(*) FROM resource_reservation WHERE lane = 'A' AND created_at < (SELECT max(created_at) FROM resource_reservation WHERE attempt_id = $1)`, got[len(got)-2].AttemptID); n > plan.MaxLoans {
+		t.Errorf("%d loans of A are older than the last one that is read", n)
+	}
+}
+
+// Borrowers and the lender's own tasks at once, from many connections: the lender never has less than its
+// headroom left by loans, and no unit is there twice.
+func TestI06_ManyBorrowersNeverOverlend(t *testing.T) {
+	t.Parallel()
+	l := newLoans(t)
+	const rounds, workers = 12, 12
+	var lentMost, claims int64
+	for round := range rounds {
+		var wg sync.WaitGroup
+		batches := make([][]schedule.ClaimStart, workers)
+		for i := range batches {
+			lane := []string{"A", "B", "A", "B", "LENDER"}[(i+round)%5]
+			batches[i] = l.starts(t, l.queue(t, l.job(lane, 1), l.job(lane, 2), l.job(lane, 1), l.job(lane, 3)))
+		}
+		answers := make([][]schedule.Claimed, workers)
+		errs := make([]error, workers)
+		for i := range batches {
+			wg.Go(func() {
+				answers[i], errs[i] = facts.NewClaims(l.db).Claim(l.ctx, schedule.Claim{PoolGroup: "g", PolicyVersion: 1, Starts: batches[i]})
+			})
+		}
+		wg.Wait()
+		var endings []dispatch.Ending
+		for i := range answers {
+			l.must(errs[i])
+			for _, c := range answers[i] {
+				if c.Refused == "" {
+					endings = append(endings, ending(c, control.AttemptRejected))
+				} else if c.Refused != schedule.RefusedAccount {
+					t.Errorf("refused by %s", c.Refused)
+				}
+			}
+		}
+		claims += int64(len(endings))
+		lent, own := l.number(t, `SELECT lent_units FROM lane_account WHERE lane = 'LENDER'`), l.number(t, `SELECT own_used FROM lane_account WHERE lane = 'LENDER'`)
+		if lent > 12 || own+lent > 20 || l.number(t, `SELECT max(borrowed_used) FROM lane_account`) > 10 {
+			t.Errorf("round %d: %d lent of 12, %d own, 20 reserved", round, lent, own)
+		}
+		// Whoever was refused could not have been served: a single unit would not fit any more.
+		if lent < 12 && own+lent < 16 && l.number(t, `SELECT count(*) FROM lane_account WHERE borrowed_used < 10 AND lane <> 'LENDER'`) == 2 {
+			t.Errorf("round %d: %d lent and %d own while others were refused", round, lent, own)
+		}
+		lentMost = max(lentMost, lent)
+		l.clean(t)
+		if len(endings) > 0 {
+			l.end(t, endings...)
+		}
+		l.exec(t, `UPDATE generation_task SET state = 'CANCELED', finished_at = now() WHERE state = 'QUEUED'`)
+		_, err := facts.NewRebuild(l.db).RebuildCounters(l.ctx, control.System)
+		l.must(err)
+	}
+	figure(t, "lending under contention", map[string]any{"claims": claims, "most_lent": lentMost, "lendable": 12, "workers": workers, "rounds": rounds})
+}
+
+func TestI06_TheStopFlagIsHeededInTheClaimThatSetsIt(t *testing.T) {
+	t.Parallel()
+	l := newLoans(t)
+	ids := l.queue(t, l.job("A", 1), l.job("LENDER", 1))
+	for _, step := range []struct {
+		stopped bool
+		want    schedule.Refusal
+	}{{true, schedule.RefusedAccount}, {true, schedule.RefusedAccount}, {false, ""}} {
+		got := l.run(t, schedule.Claim{Lending: []plan.Lending{{Lane: "LENDER", Stopped: step.stopped}, {Lane: "NOBODY", Stopped: true}}, Starts: l.starts(t, ids[:1])})
+		if got[0].Refused != step.want {
+			t.Errorf("stopped %v: %+v", step.stopped, got[0])
+		}
+		if s := l.snapshot(t).Lanes[plan.LaneGroup{Lane: "LENDER", Group: "g"}]; s.Stopped != step.stopped {
+			t.Errorf("stopped %v, read as %v", step.stopped, s.Stopped)
+		}
+		if got := l.text(t, `SELECT (lending_stopped_since IS NOT NULL)::text FROM lane_account WHERE lane = 'LENDER'`); got != map[bool]string{true: "true", false: "false"}[step.stopped] {
+			t.Errorf("stopped %v: since is there: %s", step.stopped, got)
+		}
+	}
+	l.run(t, schedule.Claim{Lending: []plan.Lending{{Lane: "LENDER", Stopped: true}}})
+	since := l.text(t, `SELECT lending_stopped_since::text FROM lane_account WHERE lane = 'LENDER'`)
+	l.run(t, schedule.Claim{Lending: []plan.Lending{{Lane: "LENDER", Stopped: true}}})
+	if again := l.text(t, `SELECT lending_stopped_since::text FROM lane_account WHERE lane = 'LENDER'`); again != since {
+		t.Errorf("stopped since %s, then since %s", since, again)
+	}
+	if got := l.run(t, schedule.Claim{Starts: l.starts(t, ids[1:])}); got[0].Refused != "" {
+		t.Errorf("the lender's own task: %+v", got[0])
+	}
+	l.clean(t)
+}
+
+func TestARelabelMovesWholeAttemptsAndOnlyWhereOwnUnitsAreFree(t *testing.T) {
+	t.Parallel()
+	l := newLoans(t)
+	c := l.started(t, l.job("A", 4), l.job("A", 3), l.job("B", 2))
+	l.exec(t, `UPDATE lane_account SET reserved_units = 5 WHERE lane = 'A'`)
+	all := []plan.Loan{loanOf(c[0], "A", 4), loanOf(c[1], "A", 3), loanOf(c[2], "B", 2)}
+	wrong := []plan.Loan{loanOf(c[0], "B", 4), {AttemptID: c[0].AttemptID, Lane: "A", Lender: "B", Units: 4}, loanOf(schedule.Claimed{AttemptID: uuid.New()}, "A", 1)}
+	l.run(t, schedule.Claim{Relabels: wrong})
+	if got := l.counters(t, "LENDER") + ", " + l.counters(t, "A"); got != "0 0 9, 0 7 0" {
+		t.Fatalf("a loan that is not there was relabelled: %s", got)
+	}
+	// The first fits into 5, the second does not; B holds nothing of its own.
+	l.run(t, schedule.Claim{Relabels: append(all, all...)})
+	if got := l.counters(t, "LENDER") + ", " + l.counters(t, "A") + ", " + l.counters(t, "B"); got != "0 0 5, 4 3 0, 0 2 0" {
+		t.Errorf("own, borrowed, lent of lender, A and B: %s", got)
+	}
+	if got := l.text(t, `SELECT string_agg(DISTINCT concat_ws(' ', account, lender_lane, borrowed_from, returned_at IS NOT NULL), ', ') FROM resource_reservation WHERE attempt_id = $1`,
+		c[0].AttemptID); got != "OWN LENDER t" {
+		t.Errorf("the relabelled rows say %s", got)
+	}
+	l.clean(t)
+	l.run(t, schedule.Claim{Relabels: all})
+	if got := l.counters(t, "A"); got != "4 3 0" {
+		t.Errorf("relabelled twice: %s", got)
+	}
+	// The relabel comes before the starts of the same claim: what it freed can be lent at once, and the own
+	// units that it took are gone.
+	l.exec(t, `UPDATE lane_account SET lendable_units = 5 WHERE lane = 'LENDER'`)
+	l.exec(t, `UPDATE lane_account SET reserved_units = 7 WHERE lane = 'A'`)
+	got := l.run(t, schedule.Claim{Relabels: all[1:2], Starts: l.starts(t, l.queue(t, l.job("B", 3)))})
+	if got[0].Refused != "" || l.counters(t, "A") != "7 0 0" || l.counters(t, "LENDER") != "0 0 5" {
+		t.Errorf("%+v, A %s, lender %s", got[0], l.counters(t, "A"), l.counters(t, "LENDER"))
+	}
+	l.end(t, ending(c[0], control.AttemptRejected), ending(c[1], control.AttemptRejected), ending(c[2], control.AttemptRejected), ending(got[0], control.AttemptRejected))
+	for _, lane := range []string{"LENDER", "A", "B"} {
+		if got := l.counters(t, lane); got != "0 0 0" {
+			t.Errorf("%s in the end: %s", lane, got)
+		}
+	}
+	l.clean(t)
+}
+
+// Relabels, releases and new loans of the same lanes at once: nothing is counted twice or lost.
+func TestI06_RelabelExactlyOnceAgainstConcurrentRelease(t *testing.T) {
+	t.Parallel()
+	l := newLoans(t)
+	l.exec(t, `UPDATE lane_account SET borrow_limit = 400`)
+	l.exec(t, `UPDATE lane_account SET reserved_units = 400, lendable_units = 396 WHERE lane = 'LENDER'`)
+	l.exec(t, `UPDATE resource_pool_shard SET capacity_units = 400`)
+	r := rand.New(rand.NewPCG(7, 7))
+	relabelled, released := int64(0), int64(0)
+	for range 6 {
+		jobs := make([]job, 60)
+		for i := range jobs {
+			jobs[i] = l.job("A", 1+r.Int64N(3))
+		}
+		claimed := l.started(t, jobs...)
+		l.exec(t, `UPDATE lane_account SET reserved_units = own_used + $1 WHERE lane = 'A'`, 40+r.Int64N(60))
+		list := make([]plan.Loan, len(claimed))
+		for i, c := range claimed {
+			list[i] = loanOf(c, "A", jobs[i].slots)
+		}
+		var wg sync.WaitGroup
+		errs := make(chan error, 16)
+		for worker := range 3 {
+			wg.Go(func() {
+				for range 3 {
+					_, err := facts.NewClaims(l.db).Claim(l.ctx, schedule.Claim{PoolGroup: "g", PolicyVersion: 1, Relabels: list[worker*10:]})
+					errs <- err
+				}
+			})
+		}
+		for worker := range 2 {
+			wg.Go(func() {
+				for i := worker * 15; i < worker*15+30; i += 10 { // ten of the sixty by both
+					_, err := facts.NewEndings(l.db).End(l.ctx, []dispatch.Ending{ending(claimed[i], control.AttemptRejected), ending(claimed[i+5], control.AttemptRejected), ending(claimed[i+1], control.AttemptRejected)})
+					errs <- err
+				}
+			})
+		}
+		wg.Wait()
+		close(errs)
+		for err := range errs {
+			l.must(err)
+		}
+		l.clean(t)
+		if n := l.number(t, `SELECT own_used - reserved_units FROM lane_account WHERE lane = 'A'`); n > 0 {
+			t.Errorf("relabelled %d units too many", n)
+		}
+	}
+	relabelled = l.number(t, `SELECT count(DISTINCT attempt_id) FROM resource_reservation WHERE account = 'OWN'`)
+	released = l.number(t, `SELECT count(DISTINCT attempt_id) FROM resource_reservation WHERE state = 'RELEASED'`)
+	if both := l.number(t, `SELECT count(DISTINCT attempt_id) FROM resource_reservation WHERE account = 'OWN' AND state = 'RELEASED'`); relabelled == 0 || released == 0 || both == 0 {
+		t.Errorf("%d relabelled, %d released, %d both: the race was none", relabelled, released, both)
+	}
+	if n := l.number(t, `SELECT count(*) FROM resource_reservation WHERE (returned_at IS NOT NULL) <> (account = 'OWN' OR state = 'RELEASED')`); n != 0 {
+		t.Errorf("%d rows do not say when their units came back", n)
+	}
+	figure(t, "relabel against release", map[string]any{"relabelled": relabelled, "released": released})
+}
+
+func TestALaneLendsNothingWhileItsPoolsBreakerKeepsEverybodyOut(t *testing.T) {
+	t.Parallel()
+	l := newLoans(t)
+	l.exec(t, `UPDATE resource_pool SET breaker_until = clock_timestamp() + interval '1 hour' WHERE resource_key = 'leaf'`)
+	ids := l.queue(t, l.job("A", 1))
+	if got := l.run(t, schedule.Claim{Starts: l.starts(t, ids)}); got[0].Refused != schedule.RefusedPool || got[0].Pool != "leaf" {
+		t.Errorf("%+v", got[0])
+	}
+	if s := l.snapshot(t); !s.Pools["leaf"].Open || s.Pools["acct"].Open {
+		t.Errorf("pools %+v", s.Pools)
+	}
+	l.exec(t, `UPDATE resource_pool SET breaker_until = clock_timestamp() WHERE resource_key = 'leaf'`)
+	if got := l.run(t, schedule.Claim{Starts: l.starts(t, ids)}); got[0].Refused != "" || l.snapshot(t).Pools["leaf"].Open {
+		t.Errorf("closed again: %+v", got[0])
+	}
+}
+
+// Who uses a pool is read for pools that keep something for lanes, leaves and cap groups, and for no others.
+func TestSnapshotReadsWhoUsesAPoolThatKeepsUnits(t *testing.T) {
+	t.Parallel()
+	l := newLoans(t)
+	l.started(t, l.job("A", 5), l.job("LENDER", 2), l.job("A", 1))
+	gone := l.started(t, l.job("B", 1))
+	l.end(t, ending(gone[0], control.AttemptRejected))
+	if s := l.snapshot(t); s.Pools["leaf"].Lanes != nil || s.Pools["acct"].Lanes != nil {
+		t.Errorf("nothing is kept: %+v", s.Pools)
+	}
+	l.pool(t, "idle", "g", nil, 3)
+	for _, keeps := range [][]string{{"leaf", "idle"}, {"acct", "leaf"}, {"acct"}} {
+		l.exec(t, `UPDATE resource_pool SET keeps_lanes = resource_key = ANY($1)`, keeps)
+		s := l.snapshot(t)
+		for _, key := range []string{"leaf", "acct", "idle"} {
+			var want map[string]int64
+			if strings.Contains(strings.Join(keeps, " "), key) {
+				if want = map[string]int64{"A": 6, "LENDER": 2}; key == "idle" {
+					want = map[string]int64{}
+				}
+			}
+			if d := cmp.Diff(want, s.Pools[key].Lanes); d != "" {
+				t.Errorf("%v keep, %s: %s", keeps, key, d)
+			}
+		}
+	}
+}
+
+func TestClaimRefusesWhatNoPlanMayAskOfLending(t *testing.T) {
+	t.Parallel()
+	l := newLoans(t)
+	start := l.starts(t, l.queue(t, l.job("A", 1)))[0]
+	bend := func(edit func(*schedule.ClaimStart)) schedule.Claim {
+		s := start
+		edit(&s)
+		return schedule.Claim{Starts: []schedule.ClaimStart{s}}
+	}
+	who := plan.TenantLane{Tenant: l.tenant, Lane: "A"}
+	for field, req := range map[string]schedule.Claim{
+		"starts[0].lender":       bend(func(s *schedule.ClaimStart) { s.Lender = "" }),
+		"starts[0].lender ":      bend(func(s *schedule.ClaimStart) { s.Account = control.AccountOwn }),
+		"starts[0].lender  ":     bend(func(s *schedule.ClaimStart) { s.Lender = "A" }),
+		"relabels[0].attempt_id": {Relabels: []plan.Loan{{Lane: "A", Lender: "LENDER"}}},
+		"relabels[0].lane":       {Relabels: []plan.Loan{{AttemptID: uuid.New(), Lender: "LENDER"}}},
+		"relabels[0].lender":     {Relabels: []plan.Loan{{AttemptID: uuid.New(), Lane: "A", Lender: "A"}}},
+		"relabels":               {Relabels: make([]plan.Loan, plan.MaxLoans+1)},
+		"lending[0].lane":        {Lending: []plan.Lending{{Stopped: true}}},
+		"lending":                {Lending: make([]plan.Lending, 1_001)},
+		"repaid[0].milli":        {Repaid: []plan.Repaid{{TenantLane: who, Milli: 1_000_000_000_001}}},
+		"repaid[0].milli ":       {Repaid: []plan.Repaid{{TenantLane: who, Milli: -1 << 63}}},
+		"repaid":                 {Repaid: make([]plan.Repaid, 200_001)},
+	} {
+		req.PoolGroup = "g"
+		out, err := facts.NewClaims(l.db).Claim(l.ctx, req)
+		if control.CodeOf(err) != control.CodeInvalid || out != nil || !strings.Contains(err.Error(), strings.TrimSpace(field)) {
+			t.Errorf("%s: %v, %v", field, out, err)
+		}
+	}
+	if got := l.counters(t, "LENDER"); got != "0 0 0" {
+		t.Errorf("something was written: %s", got)
+	}
+}
+
+// What visits repay and what endings settle meet on the same rows; neither is lost.
+func TestRepaidDebtsAndSettlementsAddUp(t *testing.T) {
+	t.Parallel()
+	l := newLoans(t)
+	l.exec(t, `UPDATE lane_account SET borrow_limit = 400, reserved_units = 800, lendable_units = 600`)
+	l.exec(t, `UPDATE resource_pool_shard SET capacity_units = 800`)
+	l.exec(t, `INSERT INTO lane_debt_limit (lane, task_milli, total_milli, policy_version) VALUES ('A', 100000000, 100000000, 1), ('B', 100000000, 100000000, 1) ON CONFLICT DO NOTHING`)
+	jobs := make([]job, 60)
+	for i := range jobs {
+		jobs[i] = l.job([]string{"A", "B"}[i%2], 1)
+	}
+	claimed := l.started(t, jobs...)
+	l.accept(t, claimed...)
+	idle := l.world.tenant(t, "A", caps{})
+	before := l.number(t, `SELECT coalesce(sum(debt_milli), 0)::bigint FROM tenant_lane_runtime`)
+	var wg sync.WaitGroup
+	errs := make(chan error, 200)
+	const repaying, times = 4, 20
+	for range repaying {
+		wg.Go(func() {
+			for range times {
+				_, err := facts.NewClaims(l.db).Claim(l.ctx, schedule.Claim{PoolGroup: "g", PolicyVersion: 1, Repaid: []plan.Repaid{
+					{TenantLane: plan.TenantLane{Tenant: l.tenant, Lane: "A"}, Milli: 700},
+					{TenantLane: plan.TenantLane{Tenant: l.tenant, Lane: "B"}, Milli: -300},
+					{TenantLane: plan.TenantLane{Tenant: l.tenant, Lane: "A"}, Milli: 7},   // the same row twice
+					{TenantLane: plan.TenantLane{Tenant: idle, Lane: "NEW"}, Milli: 11},    // a row that is not there yet
+					{TenantLane: plan.TenantLane{Tenant: uuid.New(), Lane: "A"}, Milli: 5}, // a tenant that is not there
+				}})
+				errs <- err
+			}
+		})
+	}
+	for worker := range 3 {
+		wg.Go(func() {
+			for i := worker; i < len(claimed); i += 3 {
+				e := ending(claimed[i], control.AttemptSucceeded)
+				e.ActualSeconds = float64(10 + 7*i)
+				_, err := facts.NewEndings(l.db).End(l.ctx, []dispatch.Ending{e})
+				errs <- err
+			}
+		})
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		l.must(err)
+	}
+	settled := l.number(t, `SELECT coalesce(sum(settled_units), 0)::bigint FROM task_attempt`)
+	if settled == 0 {
+		t.Error("nothing was settled: the test shows nothing")
+	}
+	after := l.number(t, `SELECT coalesce(sum(debt_milli), 0)::bigint FROM tenant_lane_runtime WHERE tenant_id = $1`, l.tenant)
+	if want := before + settled - repaying*times*(707-300); after != want {
+		t.Errorf("debts sum up to %d, want %d", after, want)
+	}
+	if got := l.text(t, `SELECT lane || ' ' || debt_milli FROM tenant_lane_runtime WHERE tenant_id = $1`, idle); got != "NEW -880" {
+		t.Errorf("the row that was made: %s", got)
+	}
+	s := l.snapshot(t)
+	if got, want := s.Debts[plan.TenantLane{Tenant: l.tenant, Lane: "A"}], l.number(t, `SELECT debt_milli FROM tenant_lane_runtime WHERE tenant_id = $1 AND lane = 'A'`, l.tenant); got != want {
+		t.Errorf("read as %d, is %d", got, want)
+	}
+	l.clean(t)
+	figure(t, "repaid beside settled", map[string]any{"repaid": repaying * times, "settled": len(claimed), "milli": settled})
+}
+
+// A claim that carries nothing but what is beside starts answers for no start, and one that carries nothing
+// does nothing.
+func TestAClaimWithoutStarts(t *testing.T) {
+	t.Parallel()
+	l := newLoans(t)
+	began := time.Now()
+	if out := l.run(t, schedule.Claim{}); out != nil {
+		t.Errorf("%v", out)
+	}
+	if out := l.run(t, schedule.Claim{Repaid: []plan.Repaid{{TenantLane: plan.TenantLane{Tenant: l.tenant, Lane: "A"}, Milli: 5}}}); len(out) != 0 {
+		t.Errorf("%v", out)
+	}
+	if got := l.number(t, `SELECT debt_milli FROM tenant_lane_runtime WHERE updated_at >= $1::timestamptz - interval '1 minute'`, began); got != -5 {
+		t.Errorf("debt %d", got)
+	}
+}
