@@ -46,7 +46,7 @@ func (w *world) observe() {
 	for _, a := range w.every {
 		use := w.count.lanes[a.key]
 		least := a.waiting.least()
-		short := use.Lent > 0 && a.waiting.any() && a.lane.weights > 0 &&
+		short := use.Lent > 0 && a.waiting.any() && a.lane.taking > 0 &&
 			a.rule.ReservedUnits-use.Own-use.Lent < least && a.group.common-w.count.common[a.key.Group] < least
 		if short == a.short {
 			continue

@@ -130,6 +130,10 @@ func (w *world) InsertTasks(_ context.Context, tasks []admit.NewTask) ([]admit.I
 		if n.DeadlineSeconds > 0 {
 			t.until = w.now + n.DeadlineSeconds*secondsInMicro
 		}
+		took := float64(t.duration) / float64(secondsInMicro)
+		t.actual = estimate.Settle(t.charge, estimate.Finish{
+			From: control.AttemptAccepted, To: control.AttemptSucceeded, Seconds: took, CostMicro: -1, Accepted: took, Held: took,
+		})
 		a.task = t
 	}
 	return out, nil
@@ -159,6 +163,7 @@ func (w *world) enqueue(t *task) error {
 		heap.Push(&w.patient, patient{t.until, t.id})
 	}
 	t.lent = t.account.shortTime(w.now)
+	t.party.lane.fluid.ask(&t.party.fluidShare, float64(t.actual.Milli))
 	w.waits(t, 1)
 	return w.decider.add(t)
 }
@@ -188,6 +193,7 @@ func (w *world) waits(t *task, by int64) {
 	} else {
 		in.Tenants[p.tenant.account.ID] = own
 	}
+	p.waiting += by
 	if !u.capped[t.kind] {
 		p.runnable += by
 	}
@@ -212,6 +218,7 @@ func (u *user) wait(p *party) *userWait {
 func (w *world) expire(t *task) {
 	w.leaveQueue(t)
 	w.decider.remove(t)
+	t.party.lane.fluid.ask(&t.party.fluidShare, -float64(t.actual.Milli))
 	t.party.tally.expired++
 }
 

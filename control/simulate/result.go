@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"fairlane/control"
 	"maps"
 	"math"
 	"slices"
@@ -84,15 +85,13 @@ type TenantResult struct {
 	Expired    int     `json:"expired"`
 	NeverStart int     `json:"never_start"`
 	Wait       Waits   `json:"wait"`
-	Busy       float64 `json:"busy"`  // slot units, mean
-	Share      float64 `json:"share"` // of what its lane was served
-	// While it had tasks that nothing of its own held back: for which part of the time that was, what it got
-	// and what its weight entitled it to among those who were in the same case at each moment.
-	Backlogged Number `json:"backlogged"`
-	Got        Number `json:"got"`
-	Owed       Number `json:"owed"`
-	Error      Number `json:"error"` // got ÷ owed − 1
-	// The same for its longest time without a break.
+	Busy       float64 `json:"busy"`       // slot units, mean
+	Share      float64 `json:"share"`      // of what its lane was served
+	Got        Number  `json:"got"`        // fairness units by what its tasks really took
+	Owed       Number  `json:"owed"`       // what weights alone would have given it of the lane's service, and no more than it asked for
+	Error      Number  `json:"error"`      // got ÷ owed − 1
+	Backlogged Number  `json:"backlogged"` // part of the time in which it had tasks that nothing of its own held back
+	// The longest such time without a break, and the error in it.
 	LongestHours Number `json:"longest_hours"`
 	LongestError Number `json:"longest_error"`
 	Borrowed     int64  `json:"borrowed"` // slot units that it started on borrowed ones
@@ -129,8 +128,8 @@ func (w *world) report() *Result {
 			if p.takes {
 				p.close(w.now, w.horizon)
 			}
-			served += p.tally.served
-			byLane[p.lane] += p.tally.served
+			served += p.tally.got
+			byLane[p.lane] += p.tally.got
 		}
 	}
 	var all []uint32
@@ -154,7 +153,7 @@ func (w *world) report() *Result {
 		if len(t.parties) == 0 && t.tally.arrivals > 0 {
 			r.Tenants = append(r.Tenants, TenantResult{
 				Tenant: t.account.Code, Lane: t.settings.Lane, Weight: t.settings.Weight, Arrivals: t.tally.arrivals, Rejected: t.tally.rejected,
-				Wait: waitsOf(nil), Backlogged: none, Got: none, Owed: none, Error: none, LongestHours: none, LongestError: none, Factor: none,
+				Wait: waitsOf(nil), Backlogged: none, Got: none, Owed: none, Error: none, Entitled: none, LongestHours: none, LongestError: none, Factor: none,
 			})
 		}
 	}
@@ -228,16 +227,20 @@ func (w *world) tenantResult(p *party, left int, served int64) TenantResult {
 		Tenant: p.tenant.account.Code, Lane: p.lane.rule.Code, Weight: p.tenant.settings.Weight,
 		Arrivals: p.tenant.tally.arrivals, Rejected: p.tenant.tally.rejected,
 		Started: len(t.waits), Expired: t.expired, NeverStart: left, Wait: waitsOf(slices.Clone(t.waits)),
-		Share: ratio(t.served, served), Borrowed: t.borrowed,
-		Backlogged: none, Got: none, Owed: none, Error: none, LongestHours: none, LongestError: none, Factor: none,
+		Share: ratio(t.got, served), Borrowed: t.borrowed,
+		Backlogged: none, Got: none, Owed: none, Error: none, Entitled: none, LongestHours: none, LongestError: none, Factor: none,
 	}
 	if w.horizon > 0 {
 		out.Busy = float64(t.area) / float64(w.horizon)
 		out.Backlogged = Number(float64(t.backlogged) / float64(w.horizon))
 	}
-	if t.owed > 0 {
-		out.Got, out.Owed = Number(float64(t.inTurn)/1000), Number(t.owed/1000)
-		out.Error = Number(float64(t.inTurn)/t.owed - 1)
+	out.Got = Number(float64(t.got) / control.Milli)
+	if owed := p.lane.fluid.owed(&p.fluidShare); owed > 0 {
+		out.Owed = Number(owed / control.Milli)
+		out.Error = Number(float64(t.got)/owed - 1)
+		if served > 0 {
+			out.Entitled = Number(owed / float64(served))
+		}
 	}
 	if t.longOwed > 0 {
 		out.LongestHours = Number(float64(t.longest) / 3600e6)

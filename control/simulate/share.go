@@ -6,31 +6,29 @@ import (
 )
 
 // lane is a lane with what its tenants were owed and got.
-//
-// Whoever has a task that nothing of its own holds back (its maximum, its user's cap) takes part in the
-// lane's service at that moment. Of each milli-unit that is served then, everyone who takes part is owed
-// its weight's share: worth counts milli-units per unit of weight since the start, as a clock that runs at
-// the speed of the service, so that what a tenant was owed is weight × what worth has grown by meanwhile.
 type lane struct {
 	rule    *policy.Lane
 	index   int
 	parties []*party
 	load    *admit.LaneLoad
-	weights int64 // of those who take part
-	worth   float64
 	sizes   sizes // of what waits
+	taking  int   // parties that take part
+	fluid   fluid
 	tally   laneTally
 }
 
 // party is a tenant inside a lane.
 type party struct {
+	fluidShare
 	tenant   *tenant
 	lane     *lane
-	runnable int64 // waiting tasks whose user is below its cap
-	takes    bool  // part in the lane's service
-	since    int64
-	from     float64 // worth when it began to take part
-	got      int64   // what it had been served in turn by then
+	waiting  int64 // tasks
+	runnable int64 // those whose user is below its cap
+	takes    bool  // something waits that nothing of the tenant's own holds back
+	held     bool  // something waits, and something of its own holds all of it back
+	since    int64 // it takes part, and what it had got and was owed by then
+	had      int64
+	due      float64
 	tally    partyTally
 }
 
@@ -41,6 +39,7 @@ func (w *world) party(t *tenant, l *lane) *party {
 		}
 	}
 	p := &party{tenant: t, lane: l}
+	p.weight = float64(t.settings.Weight)
 	t.parties = append(t.parties, p)
 	l.parties = append(l.parties, p)
 	return p
@@ -50,44 +49,45 @@ func (w *world) party(t *tenant, l *lane) *party {
 func (w *world) settleStand(p *party) {
 	t := p.tenant
 	use := w.count.tenants[t.account.ID]
-	takes := p.runnable > 0 && t.settings.Weight > 0 && t.account.Active() &&
+	takes := p.runnable > 0 && t.account.Active() &&
 		use.Tasks < t.settings.MaxRunningTasks && use.Units+p.lane.sizes.least() <= t.settings.MaxRunningUnits
+	if held := p.waiting > 0 && !takes; held != p.held {
+		p.held = held
+		p.lane.fluid.hold(&p.fluidShare, held)
+	}
 	if takes == p.takes {
 		return
 	}
 	p.takes = takes
 	if takes {
-		p.lane.weights += t.settings.Weight
-		p.since, p.from, p.got = w.now, p.lane.worth, p.tally.inTurn
-		p.tally.shares++
+		p.lane.taking++
+		p.since, p.had, p.due = w.now, p.tally.got, p.lane.fluid.owed(&p.fluidShare)
 		return
 	}
+	p.lane.taking--
 	p.close(w.now, w.horizon)
-	p.lane.weights -= t.settings.Weight
 }
 
 // close accounts for the time that a party has taken part, up to now.
 func (p *party) close(now, horizon int64) {
-	now, p.since = min(now, horizon), min(p.since, horizon)
-	p.tally.backlogged += now - p.since
-	owed := float64(p.tenant.settings.Weight) * (p.lane.worth - p.from)
-	p.tally.owed += owed
-	if now-p.since > p.tally.longest {
-		p.tally.longest, p.tally.longOwed, p.tally.longGot = now-p.since, owed, p.tally.inTurn-p.got
+	now, since := min(now, horizon), min(p.since, horizon)
+	p.tally.backlogged += now - since
+	if now-since > p.tally.longest {
+		p.tally.longest, p.tally.longGot = now-since, p.tally.got-p.had
+		p.tally.longOwed = p.lane.fluid.owed(&p.fluidShare) - p.due
 	}
-	p.since, p.from, p.got = now, p.lane.worth, p.tally.inTurn
+	p.since = now
 }
 
-// serve accounts for milli-units that a party was served, or given back when it took less than estimated.
-// After the horizon nothing is owed any more.
+// serve accounts for a start: milli-units by what the task will really take. After the horizon nobody is
+// owed anything any more.
 func (w *world) serve(p *party, milli int64) {
 	if w.now > w.horizon {
 		return
 	}
-	p.tally.served += milli
-	if p.takes {
-		p.lane.worth += float64(milli) / float64(p.lane.weights)
-		p.tally.inTurn += milli
+	p.tally.got += milli
+	if p.weight > 0 {
+		p.lane.fluid.serve(float64(milli))
 	}
 }
 

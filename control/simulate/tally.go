@@ -20,11 +20,8 @@ type partyTally struct {
 	waits      []uint32 // milliseconds from arrival to start, of every started task
 	expired    int
 	area       int64 // slot units × microseconds of work, up to the horizon
-	served     int64 // up to the horizon
-	inTurn     int64 // of it while it took part in the lane's service
-	owed       float64
+	got        int64 // started up to the horizon, by what it really took
 	backlogged int64 // for how long it took part
-	shares     int   // how often it began to
 	longest    int64 // the longest time without a break, and what it was owed and got in it
 	longOwed   float64
 	longGot    int64

@@ -20,7 +20,7 @@ func (w *world) begin(t *task, s *plan.Start) {
 	limits := &w.doc.Limits
 	long := max(time.Duration(limits.AttemptTimeoutFloor)*time.Second, time.Duration(limits.AttemptTimeoutP95*float64(t.p95)))
 	t.deadline = w.now + long.Microseconds()
-	w.serve(t.party, t.charge.Milli)
+	w.serve(t.party, t.actual.Milli)
 	w.hold(t, 1)
 	heap.Push(&w.running, t)
 	if s.Account == control.AccountBorrowed {
@@ -36,33 +36,28 @@ func (w *world) finish(t *task) {
 		w.returned(t)
 	}
 	w.hold(t, -1)
-	took := float64(w.now-t.began) / float64(secondsInMicro)
-	bill := estimate.Settle(t.charge, estimate.Finish{
-		From: control.AttemptAccepted, To: control.AttemptSucceeded, Seconds: took, CostMicro: -1, Accepted: took, Held: took,
-	})
-	correction := bill.Correction(t.charge.Milli)
-	w.serve(t.party, correction)
-	w.learn(t, took, bill)
+	w.learn(t)
 	if t.party.lane.rule.Strategy == policy.WRR {
 		return
 	}
 	s := &w.doc.Scheduling
 	limits := estimate.DebtLimits{Task: s.DebtTaskUnits * control.Milli, Total: s.DebtTotalUnits * control.Milli}
 	key := plan.TenantLane{Tenant: t.party.tenant.account.ID, Lane: t.start.Lane}
-	w.count.debts[key], _ = limits.Settle(w.count.debts[key], correction)
+	w.count.debts[key], _ = limits.Settle(w.count.debts[key], t.actual.Correction(t.charge.Milli))
 }
 
 // learnEvery is how often what was learnt comes into force.
 const learnEvery = 60 * secondsInMicro
 
-func (w *world) learn(t *task, took float64, bill estimate.Bill) {
-	if !bill.Learn {
+func (w *world) learn(t *task) {
+	if !t.actual.Learn {
 		return
 	}
 	ten := t.party.tenant
-	ten.factor = ten.factor.Learn(t.charge.Milli, t.charge.Base, bill.Milli)
+	ten.factor = ten.factor.Learn(t.charge.Milli, t.charge.Base, t.actual.Milli)
 	m := t.model
 	m.key.Provider = w.pools[t.start.Pool].rule.Provider
+	took := float64(t.duration) / float64(secondsInMicro)
 	w.history.Observe(estimate.Sample{Key: m.key, Seconds: took, Held: took, CostMicro: -1})
 }
 

@@ -117,6 +117,7 @@ type task struct {
 	at       int64
 	duration int64
 	charge   estimate.Charge
+	actual   estimate.Bill // what it will turn out to have used
 	p95      time.Duration
 	until    int64    // the end of its patience, 0: none
 	account  *account // of its lane in its group
