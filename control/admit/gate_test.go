@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fairlane/control"
+	"fairlane/control/estimate"
 	"fairlane/policy"
 )
 
@@ -43,6 +44,39 @@ func TestAcceptedTaskCarriesWhatIsFrozen(t *testing.T) {
 	}
 	if !a.EstimatedStart90.After(*a.EstimatedStart) || d.counted[Accepted] != 1 {
 		t.Errorf("p90 %v, counted %v", a.EstimatedStart90, d.counted)
+	}
+}
+
+// Fairness is charged by history and by what the tenant's tasks use; times are what such tasks take.
+func TestTheEstimateInForceAndTheFactorAreFrozen(t *testing.T) {
+	t.Parallel()
+	d := newDesk()
+	d.doc.Pools[0].Provider = "a"
+	d.factor = estimate.Factor{Value: 2.5, Tasks: 100}
+	history := estimate.History{Tasks: 180, MeanSeconds: 260, P95Seconds: 650, Costs: 180, CostMicro: 400_000}
+	d.book = estimate.NewBook(9, map[estimate.Key]estimate.History{{Model: "clip", Resolution: "720p", Seconds: 5, Provider: "a"}: history})
+	a, err := d.gate().Submit(context.Background(), principal(), request(), "k1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := d.written[0]
+	// (20 × 60 + 180 × 260) / 200 = 240 s are 8 units.
+	if n.MeanSeconds != 240 || n.P95Seconds != 600 || n.BaseMilli != 8_000 || n.FairnessMilli != 20_000 || n.EstimateVersion != 9 ||
+		n.Bases != (estimate.Bases{Seconds: 30, CostMicro: 100_000, GPUSeconds: 30}) || n.PriceMicro != 500_000 {
+		t.Errorf("frozen: %+v", n)
+	}
+	if a.FairnessMilli != 20_000 || a.ExpectedSeconds != 240 {
+		t.Errorf("answer: %+v", a)
+	}
+	other := d.doc.Pools[0] // with a second provider nobody knows which it will be
+	other.Key, other.Provider = "provider:b:clip", "b"
+	d.doc.Pools = append(d.doc.Pools, other)
+	d.factor = estimate.Factor{}
+	if _, err := d.gate().Submit(context.Background(), principal(), request(), "k2"); err != nil {
+		t.Fatal(err)
+	}
+	if n := d.written[1]; n.MeanSeconds != 60 || n.BaseMilli != 4_000 || n.FairnessMilli != 4_000 {
+		t.Errorf("of several providers: %+v", n)
 	}
 }
 

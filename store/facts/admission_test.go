@@ -14,6 +14,7 @@ import (
 
 	"fairlane/control"
 	"fairlane/control/admit"
+	"fairlane/control/estimate"
 	"fairlane/store/facts"
 	"fairlane/store/storetest"
 )
@@ -68,6 +69,7 @@ func (g *gatehouse) newTask(tenant int, user, key string) admit.NewTask {
 		RequestHash: []byte(key), Answer: json.RawMessage(`{"queue_class": "MAIN"}`),
 		Kind: control.KindVideo, Lane: "MAIN", Group: "video", Band: 2, ResourceClass: "NORMAL", Model: "clip", Route: "clip|720p",
 		SlotUnits: 1, FairnessMilli: 2_000, CostMicro: 200_000, PriceMicro: 300_000, MeanSeconds: 60, P95Seconds: 150,
+		BaseMilli: 1_500, GPUSeconds: 12, Bases: estimate.Bases{Seconds: 40, CostMicro: 90_000, GPUSeconds: 50},
 		MaxAttempts: 3, PolicyVersion: 1, EstimateVersion: 1, Parameters: json.RawMessage(`{"prompt": "a fox"}`), Actor: "token:main",
 	}
 }
@@ -139,11 +141,18 @@ func TestAdmissionWritesAllOfATask(t *testing.T) {
 		"outbox":   `SELECT count(*) FROM outbox_event WHERE topic = 'queue' AND group_key = 'video' AND event_type = 'TaskQueued' AND aggregate_id = $1 AND payload = '{"version": 0}'`,
 		"event":    `SELECT count(*) FROM task_event WHERE task_id = $1 AND type = 'TaskQueued' AND to_state = 'QUEUED' AND from_state IS NULL AND actor = 'token:main'`,
 		"key":      `SELECT count(*) FROM idempotency_key WHERE task_id = $1 AND key = 'k-1'`,
+		"bases":    `SELECT count(*) FROM generation_task WHERE task_id = $1 AND (base_units, expected_gpu_seconds, second_base, cost_base_micro, gpu_second_base) = (1500, 12, 40, 90000, 50)`,
 		"the rest": `SELECT count(*) FROM generation_task WHERE task_id = $1 AND route = 'clip|720p' AND pool_group = 'video' AND trace_context LIKE '00-4bf%' AND idempotency_key = 'k-1' AND resource_class = 'NORMAL'`,
 	} {
 		if one[int64](t, g, sql, n.TaskID) != 1 {
 			t.Errorf("%s is missing or wrong", what)
 		}
+	}
+	plain := g.newTask(0, "u", "k-2") // an estimate without a factor and under the shipped bases says no more
+	plain.BaseMilli, plain.GPUSeconds, plain.Bases = 0, 0, estimate.Bases{}
+	g.insert(t, plain)
+	if one[int64](t, g, `SELECT count(*) FROM generation_task WHERE task_id = $1 AND base_units IS NULL AND (expected_gpu_seconds, second_base, cost_base_micro, gpu_second_base) = (0, 30, 100000, 30)`, plain.TaskID) != 1 {
+		t.Error("the shipped bases are not those of the row")
 	}
 	g.census(t)
 }

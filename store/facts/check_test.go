@@ -58,6 +58,9 @@ func TestCheckFindsWhatIsBroken(t *testing.T) {
 		"risen from dead":   {`INSERT INTO task_event (event_id, task_id, type, from_state, to_state) SELECT gen_random_uuid(), task_id, 'x', 'FAILED', 'QUEUED' FROM generation_task LIMIT 1`, "I10", "task "},
 		"running alone":     {`UPDATE generation_task SET current_attempt_id = NULL WHERE state = 'RUNNING'`, "I11", "task "},
 		"queued with live":  {`UPDATE generation_task SET state = 'QUEUED' WHERE state = 'RUNNING'`, "I11", "task "},
+		"never settled":     {`INSERT INTO task_attempt (attempt_id, task_id, attempt_no, provider, provider_account, resource_key, provider_request_key, callback_token, state, fencing_token, lane, policy_version, deadline_at) SELECT gen_random_uuid(), task_id, 2, provider, '', resource_key, 'k', '', 'FAILED', fencing_token + 100, lane, 1, now() FROM task_attempt LIMIT 1`, "I05", "attempt "},
+		"settled alive":     {`UPDATE task_attempt SET settled_units = 5`, "I09", "attempt "},
+		"owes too much":     {`INSERT INTO lane_debt_limit VALUES ('PAID_SHARED', 1000, 1000, 1); UPDATE tenant_lane_runtime SET debt_milli = -2001`, "I02", "tenant "},
 		"out of tries":      {`UPDATE generation_task SET attempts_made = max_attempts WHERE state = 'QUEUED'`, "I11", "task "},
 	} {
 		t.Run(name, func(t *testing.T) {
