@@ -5,6 +5,7 @@ type Settings struct {
 	BaseMilli   int64 // quantum of the heaviest member in a round
 	BurstRounds int64 // quanta that a member may carry into a visit
 	CreditMilli int64 // what a member that leaves may keep: a limit, never a grant
+	Repay       int64 // permille of a quantum that goes to a debt, or is added from a credit; below 1000
 }
 
 // Ring holds the round, the cursor and the open visit. The zero Ring is not usable; see NewRing.
@@ -23,6 +24,7 @@ type Member struct {
 	pos     int64 // place; 0: outside
 	last    int64 // last round of which it has had the quantum
 	deficit int64 // scaled
+	debt    int64 // scaled; below 0: credit
 }
 
 // Key says when a member's turn comes: the round in which it can pay, then its place.
@@ -104,16 +106,6 @@ func (r *Ring) Key(m *Member, c int64) Key {
 	return k
 }
 
-// need is the number of turns until c is affordable, at least one.
-func (r *Ring) need(m *Member, c int64) int64 {
-	short := c - m.deficit
-	if short <= 0 {
-		return 1
-	}
-	q := r.Quantum(m)
-	return (short + q - 1) / q
-}
-
 // Continues reports whether the member's visit is open and pays for c.
 func (r *Ring) Continues(m *Member, c int64) bool { return r.open == m && c <= m.deficit }
 
@@ -128,7 +120,7 @@ func (r *Ring) Serve(m *Member, c, largest int64) {
 		r.CatchUp(m, limit)
 		m.deficit = min(m.deficit, limit)
 		n := r.need(m, c)
-		m.deficit += n * r.Quantum(m)
+		r.grow(m, n)
 		m.last += n
 		r.round, r.cur, r.open = m.last, m.pos, m
 	}
@@ -141,17 +133,22 @@ func (r *Ring) Refund(m *Member, c int64) { m.deficit += c }
 // CatchUp credits the rounds whose turn has passed since the member's last one, up to its cap.
 func (r *Ring) CatchUp(m *Member, limit int64) {
 	t := r.turn(m)
-	n := t - m.last
-	if n <= 0 {
-		return
+	if n := t - m.last; n > 0 {
+		m.last = t
+		r.growTo(m, n, limit)
 	}
-	m.last = t
-	switch q := r.Quantum(m); {
-	case m.deficit >= limit || q > 0 && n > (limit-m.deficit)/q:
-		m.deficit = limit
-	default:
-		m.deficit += n * q
+}
+
+// Next is the member's first turn after a key in which it can pay c, as things stand at its last turn.
+func (r *Ring) Next(m *Member, c int64, after Key) Key {
+	k := r.Raw(m, c)
+	if after.Less(k) {
+		return k
 	}
+	if m.pos > after.Pos {
+		return Key{after.Round, m.pos}
+	}
+	return Key{after.Round + 1, m.pos}
 }
 
 // Idle lets the rounds that have passed go by without credit: the member wanted nothing.

@@ -10,9 +10,10 @@ func (r *Ring) Retune(set Settings, w int64) (old int64) {
 	return old
 }
 
-// Rescale brings a member's deficit to the ring's scale, rounded toward zero, and gives it its weight.
+// Rescale brings a member's deficit and debt to the ring's scale, rounded toward zero, and gives it its weight.
 func (r *Ring) Rescale(m *Member, old, weight int64) {
 	m.deficit = scale(m.deficit, r.w, old)
+	m.debt = scale(m.debt, r.w, old)
 	m.weight = weight
 }
 

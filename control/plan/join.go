@@ -111,7 +111,6 @@ func (p *Planner) renumber(l *lane) {
 	l.turns.renumbered(l)
 	l.places = append(l.places[:0], nil)
 	l.places = append(l.places, kept...)
-	p.dropStands(l)
 	for _, m := range kept {
 		p.enter(m)
 	}

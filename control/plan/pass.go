@@ -298,7 +298,7 @@ func (l *lane) keyOf(e *entry, ph phase) fair.Key {
 func (p *Planner) countPassed(k *pick, o *pool, own []entry) {
 	var due []*passed
 	count := func(e *entry) {
-		if !e.head.First || !e.marked() || !p.wants(e.stand, k, o) || !p.blocked(e) {
+		if !e.head.First || !e.marked() || !p.blocked(e) {
 			return
 		}
 		e.head.marked, e.since = false, p.moment(e.stand.lane)
@@ -318,7 +318,7 @@ func (p *Planner) countPassed(k *pick, o *pool, own []entry) {
 		}
 	}
 	for _, s := range p.contested {
-		if !s.lane.busy || p.hasRoom(s) {
+		if !s.lane.busy || !p.wants(s, k, o) || p.hasRoom(s) {
 			continue
 		}
 		for _, e := range s.waiting {
@@ -326,7 +326,9 @@ func (p *Planner) countPassed(k *pick, o *pool, own []entry) {
 		}
 	}
 	for i := range own {
-		count(&own[i])
+		if p.wants(own[i].stand, k, o) {
+			count(&own[i])
+		}
 	}
 	p.giveTickets(due)
 }

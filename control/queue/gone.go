@@ -10,3 +10,10 @@ type Gone struct {
 	Lane     string
 	TenantID uuid.UUID
 }
+
+// Events are changes of what waits, as the outbox tells them: "look at this task", with what was seen.
+type Events struct {
+	IDs   []uuid.UUID // of the outbox rows, to be acknowledged once all is applied
+	Waits []Item
+	Gone  []Gone
+}

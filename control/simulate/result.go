@@ -87,6 +87,7 @@ type TenantResult struct {
 	Wait       Waits   `json:"wait"`
 	Busy       float64 `json:"busy"`       // slot units, mean
 	Share      float64 `json:"share"`      // of what its lane was served
+	Entitled   Number  `json:"entitled"`   // owed, of what its lane was served
 	Got        Number  `json:"got"`        // fairness units by what its tasks really took
 	Owed       Number  `json:"owed"`       // what weights alone would have given it of the lane's service, and no more than it asked for
 	Error      Number  `json:"error"`      // got ÷ owed − 1

@@ -53,7 +53,7 @@ func TestBacklogPagesThroughAllThatWaitsInAGroup(t *testing.T) {
 	}
 }
 
-func TestTakeQueueEventsTellsThePresentStateOnce(t *testing.T) {
+func TestQueueEventsTellThePresentStateUntilAcknowledged(t *testing.T) {
 	t.Parallel()
 	w, tenant, user := small(t, caps{})
 	back, gone := w.ran(t, tenant, user, 1)[0], w.queue(t, job{tenant: tenant, user: user})[0]
@@ -71,33 +71,64 @@ func TestTakeQueueEventsTellsThePresentStateOnce(t *testing.T) {
 	}
 	b := facts.NewBacklogs(w.db)
 	for name, take := range map[string]func() error{
-		"older term": func() error { _, _, err := b.TakeQueueEvents(w.ctx, "g", "scheduler:g", term-1, 10); return err },
-		"later term": func() error { _, _, err := b.TakeQueueEvents(w.ctx, "g", "scheduler:g", term+1, 10); return err },
-		"no lease":   func() error { _, _, err := b.TakeQueueEvents(w.ctx, "g", "scheduler:h", term, 10); return err },
+		"older term": func() error { _, err := b.QueueEvents(w.ctx, "g", "scheduler:g", term-1, nil, 10); return err },
+		"later term": func() error { _, err := b.QueueEvents(w.ctx, "g", "scheduler:g", term+1, nil, 10); return err },
+		"no lease":   func() error { _, err := b.QueueEvents(w.ctx, "g", "scheduler:h", term, nil, 10); return err },
 	} {
 		if err := take(); control.CodeOf(err) != control.CodeFenced {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	changed, left, err := b.TakeQueueEvents(w.ctx, "g", "scheduler:g", term, 10)
-	w.must(err)
-	if len(changed) != 1 || changed[0].TaskID != back.TaskID || changed[0].Version != w.number(t, `SELECT version FROM generation_task WHERE task_id = $1`, back.TaskID) {
-		t.Errorf("changed: %+v", changed)
+	for range 2 { // told again until it is acknowledged
+		got, err := b.QueueEvents(w.ctx, "g", "scheduler:g", term, nil, 10)
+		w.must(err)
+		if len(got.Waits) != 1 || got.Waits[0].TaskID != back.TaskID || got.Waits[0].Version != w.number(t, `SELECT version FROM generation_task WHERE task_id = $1`, back.TaskID) {
+			t.Errorf("waits: %+v", got.Waits)
+		}
+		if d := cmp.Diff([]waiting.Gone{{TaskID: gone, Version: 1, Lane: "PAID_SHARED", TenantID: tenant}}, got.Gone); d != "" {
+			t.Error(d)
+		}
 	}
-	if d := cmp.Diff([]waiting.Gone{{TaskID: gone, Version: 1}}, left); d != "" {
-		t.Error(d)
-	}
-	changed, left, err = b.TakeQueueEvents(w.ctx, "g", "scheduler:g", term, 10)
+	got, err := b.QueueEvents(w.ctx, "g", "scheduler:g", term, nil, 10)
 	w.must(err)
-	if len(changed)+len(left) != 0 {
-		t.Errorf("told twice: %+v %+v", changed, left)
+	if _, err := b.QueueEvents(w.ctx, "g", "scheduler:g", term-1, got.IDs, 10); control.CodeOf(err) != control.CodeFenced {
+		t.Errorf("an old term acknowledges: %v", err)
+	}
+	left, err := b.QueueEvents(w.ctx, "g", "scheduler:g", term, got.IDs, 10)
+	w.must(err)
+	if len(got.IDs) < 4 || len(left.IDs)+len(left.Waits)+len(left.Gone) != 0 {
+		t.Errorf("%d events, then %+v", len(got.IDs), left)
 	}
 	if n := w.number(t, `SELECT count(*) FROM outbox_event WHERE topic = 'queue'`); n != 1 {
 		t.Errorf("%d events left, want that of the other group", n)
 	}
 	w.must(leases.Release(w.ctx, "scheduler:g", "me", term))
-	if _, _, err := b.TakeQueueEvents(w.ctx, "g", "scheduler:g", term, 10); control.CodeOf(err) != control.CodeFenced {
+	if _, err := b.QueueEvents(w.ctx, "g", "scheduler:g", term, nil, 10); control.CodeOf(err) != control.CodeFenced {
 		t.Errorf("after the release: %v", err)
+	}
+}
+
+// An event whose task is not there names nothing and can be acknowledged all the same.
+func TestQueueEventOfAnUnknownTaskHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	w, tenant, user := small(t, caps{})
+	task := w.queue(t, job{tenant: tenant, user: user})[0]
+	w.exec(t, `INSERT INTO outbox_event (event_id, topic, group_key, event_type, aggregate_id) SELECT gen_random_uuid(), 'queue', 'g', 'TaskQueued', gen_random_uuid()`)
+	leases := facts.NewLeases(w.db)
+	term, _, err := leases.Acquire(w.ctx, "scheduler:g", "me", time.Minute)
+	w.must(err)
+	got, err := facts.NewBacklogs(w.db).QueueEvents(w.ctx, "g", "scheduler:g", term, nil, 10)
+	w.must(err)
+	if len(got.IDs) != 1 || len(got.Waits)+len(got.Gone) != 0 {
+		t.Errorf("%+v", got)
+	}
+	looked, err := facts.NewBacklogs(w.db).Look(w.ctx, "g", []uuid.UUID{task, uuid.New()})
+	w.must(err)
+	if len(looked) != 1 || looked[0].TaskID != task || looked[0].Check() != nil {
+		t.Errorf("looked at %+v", looked)
+	}
+	if other, err := facts.NewBacklogs(w.db).Look(w.ctx, "h", []uuid.UUID{task}); err != nil || len(other) != 0 {
+		t.Errorf("in another group: %+v, %v", other, err)
 	}
 }
 
@@ -123,6 +154,7 @@ func TestSnapshotReadsTheCountersThatClaimsMove(t *testing.T) {
 		Tenants: map[uuid.UUID]plan.TenantUse{tenant: {Use: plan.Use{Tasks: 2, Units: 4}}, idle: {}},
 		InLane:  map[plan.TenantLane]plan.Use{{Tenant: tenant, Lane: "PAID_SHARED"}: {Tasks: 2, Units: 4}},
 		Users:   map[plan.TenantUser]plan.UserUse{{Tenant: tenant, User: user}: {Tasks: 2, Image: 1, Video: 1}},
+		Debts:   map[plan.TenantLane]int64{{Tenant: tenant, Lane: "PAID_SHARED"}: 0},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -120,6 +120,8 @@ func claimJournal(req schedule.Claim, grants []grant, now time.Time) *journal {
 			AggregateVersion: g.task.version + 1, TraceID: g.task.trace, CreatedAt: now.UTC(),
 		})
 		j.hint(control.NotifyDispatch, g.task.lane)
+		// The scheduler that claimed knows it; this is for the index, should it die before it has said so.
+		j.send(j.newID(), control.TopicQueue, req.PoolGroup, control.EventTaskClaimed, g.task.id, map[string]int64{"version": g.task.version + 1})
 	}
 	return j
 }

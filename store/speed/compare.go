@@ -13,18 +13,19 @@ import (
 
 // spot is a task in a slot, with what the index holds of it.
 type spot struct {
-	slot slot
-	id   uuid.UUID
-	seen seen
-	item packed
-	held bool // item could be read
+	slot   slot
+	id     uuid.UUID
+	tenant uuid.UUID
+	seen   seen
+	item   packed
+	held   bool // item could be read
 }
 
 // Entries returns what the index holds of tasks, in their order. Lane and tenant say where to look.
 func (x *QueueIndex) Entries(ctx context.Context, group string, tasks []queue.Gone) ([]queue.Entry, error) {
 	spots := make([]spot, len(tasks))
 	for i, t := range tasks {
-		spots[i] = spot{slot: slotOf(t.Lane, t.TenantID), id: t.TaskID}
+		spots[i] = spot{slot: slotOf(t.Lane, t.TenantID), id: t.TaskID, tenant: t.TenantID}
 	}
 	if err := x.see(ctx, group, spots); err != nil {
 		return nil, indexError(err)
@@ -72,6 +73,7 @@ func (x *QueueIndex) Scan(ctx context.Context, group string, at queue.Cursor, li
 	for i := range spots {
 		at.Tasks++
 		at.Milli += int64(spots[i].item.cost)
+		spots[i].tenant = spots[i].item.tenant
 	}
 	out, err := x.entries(ctx, group, spots)
 	if err != nil {
@@ -159,7 +161,7 @@ func (x *QueueIndex) entries(ctx context.Context, group string, spots []spot) ([
 	}
 	out := make([]queue.Entry, len(spots))
 	for i, p := range spots {
-		e := queue.Entry{TaskID: p.id, Lane: p.slot.lane, TenantID: p.item.tenant, Held: p.seen.item != "", Gone: p.seen.goneUpTo(), Mark: p.seen.mark()}
+		e := queue.Entry{TaskID: p.id, Lane: p.slot.lane, TenantID: p.tenant, Held: p.seen.item != "", Gone: p.seen.goneUpTo(), Mark: p.seen.mark()}
 		if p.held {
 			var err error
 			if e.Whole, err = x.stands(ctx, group, &p, scores[i]); err != nil {
@@ -205,20 +207,35 @@ func (x *QueueIndex) Write(ctx context.Context, group string, waits []queue.Item
 
 // Repair sets what differs, each only if it is still as its entry has shown, and returns how many were.
 func (x *QueueIndex) Repair(ctx context.Context, group string, repairs []queue.Repair) (int, error) {
-	effects, err := x.write(ctx, group, repairChanges(repairs))
-	n := 0
-	for _, e := range effects {
+	changes := repairChanges(repairs)
+	effects, err := x.write(ctx, group, changes)
+	done := map[uuid.UUID]bool{}
+	for i, e := range effects {
 		if e.wrote {
-			n++
+			done[changes[i].id] = true
 		}
 	}
-	return n, err
+	return len(done), err
 }
 
 func repairChanges(repairs []queue.Repair) []change {
-	changes := make([]change, len(repairs))
-	for i, r := range repairs {
-		changes[i] = change{id: r.TaskID, slot: slotOf(r.Lane, r.TenantID), item: r.Present, force: true, expect: r.Mark}
+	var changes []change
+	for _, r := range repairs {
+		seen := slot{}
+		if r.Lane != "" {
+			seen = slotOf(r.Lane, r.TenantID)
+		}
+		if r.Present == nil || r.Held && seen != slotOf(r.Present.Lane, r.Present.TenantID) {
+			changes = append(changes, change{id: r.TaskID, slot: seen, force: true, expect: r.Mark})
+		}
+		if r.Present == nil {
+			continue
+		}
+		c := change{id: r.TaskID, slot: slotOf(r.Present.Lane, r.Present.TenantID), item: r.Present}
+		if seen == c.slot {
+			c.force, c.expect = true, r.Mark
+		}
+		changes = append(changes, c)
 	}
 	return changes
 }
@@ -238,27 +255,36 @@ func (x *QueueIndex) write(ctx context.Context, group string, changes []change) 
 	return x.writer(group, c, x.now().UnixMicro()-eligibleMargin).write(ctx, changes)
 }
 
-// Examine returns what the index holds of tasks whose place this queue knows or finds.
+// Examine returns what the index holds of tasks that a claim has refused, and of those that the queue
+// itself has found out of place since the last call.
 func (q *Queue) Examine(tasks []uuid.UUID) ([]queue.Entry, error) {
+	tasks = append(tasks, q.suspects...)
+	q.suspects = nil
+	if len(tasks) == 0 || q.err != nil {
+		return nil, q.err
+	}
 	var ask []queue.Gone
+	var out []queue.Entry
 	for _, id := range tasks {
-		s, ok := q.where(queue.Gone{TaskID: id})
-		if q.err != nil {
+		if ref, ok := q.byID[id]; ok {
+			key := q.backlogs[q.tasks[ref].line.backlog].key
+			ask = append(ask, queue.Gone{TaskID: id, Lane: key.lane, TenantID: key.tenant})
+			continue
+		}
+		s, p, err := q.locate(id)
+		switch {
+		case q.err != nil:
 			return nil, q.err
+		case err != nil:
+			out = append(out, queue.Entry{TaskID: id, Gone: -1})
+		default:
+			ask = append(ask, queue.Gone{TaskID: id, Lane: s.lane, TenantID: p.tenant})
 		}
-		if !ok {
-			continue
-		}
-		it, err := q.ByID(id)
-		if err != nil {
-			continue
-		}
-		ask = append(ask, queue.Gone{TaskID: id, Lane: s.lane, TenantID: it.TenantID})
 	}
 	ctx, cancel := context.WithTimeout(q.ctx, 2*answerTime)
 	defer cancel()
-	out, err := q.x.Entries(ctx, q.group, ask)
-	return out, q.fail(err)
+	found, err := q.x.Entries(ctx, q.group, ask)
+	return append(out, found...), q.fail(err)
 }
 
 // Repair sets what differs, in the index and in the heads.

@@ -103,6 +103,18 @@ func (x *QueueIndex) Ping(ctx context.Context) error {
 	return indexError(x.client.rdb.Ping(ctx).Err())
 }
 
+// Ready tells whether a group's index is there and may be read.
+func (x *QueueIndex) Ready(ctx context.Context, group string) (bool, error) {
+	c, err := x.catalog(ctx, group)
+	if err == nil && c.epoch != "" && c.ready {
+		err = x.whole(ctx, group, &c)
+	}
+	if err = indexError(err); control.CodeOf(err) == control.CodeNotFound {
+		return false, nil
+	}
+	return err == nil && c.epoch != "" && c.ready, err
+}
+
 // Begin makes a group's index ready to be written, and not yet to be read. What is whole is kept, so that
 // a rebuild only corrects it; of anything else all keys are deleted.
 func (x *QueueIndex) Begin(ctx context.Context, group string) error {

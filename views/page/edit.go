@@ -1,6 +1,10 @@
 package page
 
-import "fairlane/views/part"
+import (
+	"github.com/a-h/templ"
+
+	"fairlane/views/part"
+)
 
 // Fact is one line of what is known about an object.
 type Fact struct {
@@ -22,6 +26,7 @@ type Edit struct {
 	MayEdit bool
 	WhyNot  string
 	Reason  string // carried along when the form comes back from a later step
+	Now     templ.Component // live part above the form; nil: none
 }
 
 // EditField is a field of the form, or only its value when there is no form.

@@ -8,6 +8,15 @@ type Health struct {
 	PolicyWanted, PolicyActive int64
 	Stores, Replicas, Leases   []HealthLine
 	Outbox, Reconcilers        []HealthLine
+	Starvation                 []HealthLine
+	Starved                    StarvedPart
+}
+
+// StarvedPart lists who waits longer than the bound; it is made anew when the detector has looked.
+type StarvedPart struct {
+	Address, Seen string
+	Rows          []StarvedLine
+	Hidden        int64
 }
 
 // HealthLine is one part. Code is "" when it is good, else a word of the family "health".
@@ -15,6 +24,7 @@ type HealthLine struct {
 	Kind, Name, Code, Text string
 	Number                 int64
 	Since, Until           time.Time
+	Bound                  int64 // seconds; 0: none
 }
 
 func (h HealthLine) key() string {
@@ -24,5 +34,8 @@ func (h HealthLine) key() string {
 	return h.Kind + ":" + h.Name
 }
 
+// exempts are why no bound holds for a lane.
+var exempts = []string{"WEIGHT_ZERO", "PAUSED", "STOPPED", "NO_BOUND"}
+
 // healthCodes are what can be wrong; each cell holds all of them and shows the one that holds.
-var healthCodes = []string{"down", "expired", "late", "behind", "gone", "failed"}
+var healthCodes = []string{"down", "expired", "late", "behind", "gone", "failed", "starved"}

@@ -28,12 +28,15 @@ type LaneLine struct {
 	QueuedTasks, QueuedMilli, Running, TargetSeconds int64
 	OldestAt                                         time.Time
 	Paused, Open                                     bool
+	Stopped                                          bool // it lends nothing for now
+	StoppedSince                                     time.Time
 }
 
 // AccountLine is a lane's account in a pool group.
 type AccountLine struct {
 	Key, Lane, Group                               string
 	Own, Common, Reserved, CommonUsed, CommonUnits int64
+	Borrowed, Lent                                 int64
 }
 
 // PoolLine is a pool or a cap group.
@@ -43,6 +46,9 @@ type PoolLine struct {
 	Capacity, Used, Free, Over  int64
 	Unknown, UnknownUnits       int64
 	Paused, Removed, IsCapGroup bool
+	Limit                       int64     // adaptive limit; -1: none
+	OpenUntil                   time.Time // its breaker is open until then; zero: it is closed
+	Earmarked                   int64     // units kept for a task that was passed over too often
 }
 
 // TenantLine is a tenant with its use and, in 1/100 %, its share of the home lane (-1: none).

@@ -32,6 +32,9 @@ var stateKinds = map[string]string{
 // Task is a task with its history.
 type Task struct {
 	ID, State, Title string
+	Live             Live
+	Address, Seen    string // of what is made anew when the task moves
+	Why              Why
 	Facts            []Fact
 	Tries            []TaskTry
 	Events           []TaskEvent
