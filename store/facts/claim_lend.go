@@ -90,11 +90,14 @@ func (d *claimDecision) lending(req schedule.Claim) lendingDecision {
 	for i := range req.Relabels {
 		out.relabelled = append(out.relabelled, d.relabel(&req.Relabels[i], req.PoolGroup)...)
 	}
+	last := make(map[string]bool, len(req.Lending))
 	for i := range req.Lending {
-		s := &req.Lending[i]
-		if a := d.held.accounts[plan.LaneGroup{Lane: s.Lane, Group: req.PoolGroup}]; a != nil && a.stopped != s.Stopped {
-			a.stopped = s.Stopped
-			out.stopped[s.Lane] = s.Stopped
+		last[req.Lending[i].Lane] = req.Lending[i].Stopped
+	}
+	for lane, stopped := range last {
+		if a := d.held.accounts[plan.LaneGroup{Lane: lane, Group: req.PoolGroup}]; a != nil && a.stopped != stopped {
+			a.stopped = stopped
+			out.stopped[lane] = stopped
 		}
 	}
 	return out

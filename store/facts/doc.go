@@ -7,5 +7,6 @@
 // pool shards (by key, shard) → cost windows → task → attempt → reservation → audit head. What a policy says
 // of debts (lane_debt_limit) is written under the policy head and the tenants' rows in the lane, and read
 // under the latter. The estimate head is locked first and alone by whoever learns. Within a
-// table, rows are locked in the order of their primary key.
+// table, rows are locked in the order of their primary key. A claim that borrows locks the accounts of
+// both lanes, one that relabels those of both lanes, the attempts and their reservations.
 package facts

@@ -225,6 +225,10 @@ func TestI06_TheStopFlagIsHeededInTheClaimThatSetsIt(t *testing.T) {
 	if again := l.text(t, `SELECT lending_stopped_since::text FROM lane_account WHERE lane = 'LENDER'`); again != since {
 		t.Errorf("stopped since %s, then since %s", since, again)
 	}
+	l.run(t, schedule.Claim{Lending: []plan.Lending{{Lane: "LENDER", Stopped: false}, {Lane: "LENDER", Stopped: true}}}) // the last one counts
+	if again := l.text(t, `SELECT lending_stopped_since::text FROM lane_account WHERE lane = 'LENDER'`); again != since {
+		t.Errorf("said twice in one claim: %s", again)
+	}
 	if got := l.run(t, schedule.Claim{Starts: l.starts(t, ids[1:])}); got[0].Refused != "" {
 		t.Errorf("the lender's own task: %+v", got[0])
 	}
