@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"fairlane/control"
+	"fairlane/control/estimate"
 	"fairlane/control/monitor"
 	"fairlane/policy"
 )
@@ -468,6 +469,10 @@ func TestMetricsHaveBoundedLabelsAndFollowTheState(t *testing.T) {
 		metrics.Served("/tasks/:task", "GET", 200, time.Millisecond)
 		metrics.Served("", "BREW", 404, time.Millisecond)
 		metrics.SocketOpened()
+		metrics.Settled(&estimate.Settlement{Kind: control.KindVideo, Known: true, Whole: true, Seconds: 90, ExpectedSeconds: 60, HeldSeconds: 160, P95Seconds: 150,
+			UsedMilli: 3_000, ChargedMilli: 2_000, DebtMilli: 1_000})
+		metrics.Settled(&estimate.Settlement{Kind: control.KindVideo, Known: true, ChargedMilli: 2_000, DebtMilli: -2_000})
+		metrics.Settled(&estimate.Settlement{Kind: control.KindImage, ChargedMilli: 2_000})
 		families, err := metrics.Registry.Gather()
 		if err != nil {
 			t.Fatal(err)
@@ -488,8 +493,12 @@ func TestMetricsHaveBoundedLabelsAndFollowTheState(t *testing.T) {
 		for name, want := range map[string]float64{
 			"fairlane_queue_tasks lane=STANDARD": 5, "fairlane_queue_tasks lane=PAID_SHARED": 1, "fairlane_queue_tasks lane=GONE": 0,
 			"fairlane_policy_version which=active": 7, "fairlane_policy_version which=wanted": 7, "fairlane_live_sockets": 1,
-			"fairlane_admission_total decision=ACCEPTED": 1,
-			"fairlane_task_total state=SUCCEEDED":        3, "fairlane_task_total state=FAILED": 0, "fairlane_claim_total result=POOL": 2,
+			"fairlane_admission_total decision=ACCEPTED":    1,
+			"fairlane_settled_total kind=VIDEO known=whole": 1, "fairlane_settled_total kind=VIDEO known=part": 1,
+			"fairlane_settled_total kind=IMAGE known=estimate": 1, "fairlane_settled_total kind=IMAGE known=whole": 0,
+			"fairlane_estimate_above_p95_total kind=VIDEO": 1, "fairlane_estimate_above_p95_total kind=IMAGE": 0,
+			"fairlane_debt_milli_total direction=debit": 1_000, "fairlane_debt_milli_total direction=credit": 2_000,
+			"fairlane_task_total state=SUCCEEDED": 3, "fairlane_task_total state=FAILED": 0, "fairlane_claim_total result=POOL": 2,
 			"fairlane_slot_used_units account=own lane=STANDARD": 23, "fairlane_slot_capacity_units": 100,
 		} {
 			if got, ok := values[name]; !ok || got != want {

@@ -96,6 +96,9 @@ type TaskDetail struct {
 	EstimatedCost     int64 // micro-units of currency
 	ActualCost        int64 // -1: not known
 	Price             int64
+	EstimateVersion   int64
+	UsedMilli         int64   // fairness milli-units of all attempts that have ended; -1: none has, or nobody knows
+	UsedSeconds       float64 // of the provider's work, likewise
 	EligibleAt        time.Time
 	DeadlineAt        time.Time
 	CancelRequestedAt time.Time

@@ -159,7 +159,9 @@ const (
 	       g.provider_slot_units, g.fairness_units, g.queued_since, g.created_at, g.started_at, g.finished_at, g.attempts_made::bigint,
 	       coalesce(p.service_class, ''), u.external_id, g.project, g.version, g.resource_class, g.route, g.expected_seconds, g.expected_p95_seconds,
 	       g.estimated_cost_units, coalesce(g.actual_cost_units, -1), g.price_units, g.next_eligible_at, g.deadline_at, g.cancel_requested_at,
-	       g.max_attempts::bigint, g.policy_version, coalesce(g.error_code, ''), coalesce(g.error_message, ''), g.parameters, g.result
+	       g.max_attempts::bigint, g.policy_version, coalesce(g.error_code, ''), coalesce(g.error_message, ''), g.parameters, g.result,
+	       g.estimate_version, coalesce((SELECT sum(a.used_units)::bigint FROM task_attempt a WHERE a.task_id = g.task_id), -1),
+	       coalesce((SELECT sum(a.used_seconds) FROM task_attempt a WHERE a.task_id = g.task_id), -1)
 	FROM generation_task g JOIN tenant t USING (tenant_id) JOIN tenant_user u USING (tenant_id, user_id)
 	LEFT JOIN tenant_scheduling_policy p USING (tenant_id)
 	WHERE g.task_id = $1`
@@ -213,7 +215,8 @@ func scanTaskDetail(row pgx.Row, d *monitor.TaskDetail) error {
 		&d.SlotUnits, &d.CostMilli, &d.QueuedSince, &d.CreatedAt, &started, &finished, &d.Attempts,
 		&d.HomeLane, &d.User, &d.Project, &d.Version, &d.ResourceClass, &d.Route, &d.ExpectedSeconds, &d.ExpectedP95,
 		&d.EstimatedCost, &d.ActualCost, &d.Price, &d.EligibleAt, &deadline, &cancel,
-		&d.MaxAttempts, &d.PolicyVersion, &d.ErrorCode, &d.ErrorMessage, &d.Parameters, &d.Result)
+		&d.MaxAttempts, &d.PolicyVersion, &d.ErrorCode, &d.ErrorMessage, &d.Parameters, &d.Result,
+		&d.EstimateVersion, &d.UsedMilli, &d.UsedSeconds)
 	d.StartedAt, d.FinishedAt, d.DeadlineAt, d.CancelRequestedAt = instant(started), instant(finished), instant(deadline), instant(cancel)
 	return err
 }

@@ -147,8 +147,13 @@ func taskFacts(ctx context.Context, t *monitor.TaskDetail) []page.Fact {
 	add("tasks.resource_class", t.ResourceClass, "")
 	add("tasks.band", "P"+strconv.Itoa(int(t.Band)), "")
 	add("tasks.slot_units", views.Int(t.SlotUnits), "")
-	add("tasks.fairness_units", views.Milli(t.CostMilli), "")
-	add("tasks.expected", seconds(ctx, t.ExpectedSeconds)+", "+seconds(ctx, t.ExpectedP95), "")
+	usedMilli, usedSeconds := "—", "—"
+	if t.UsedMilli >= 0 {
+		usedMilli, usedSeconds = views.Milli(t.UsedMilli), seconds(ctx, t.UsedSeconds)
+	}
+	add("tasks.fairness_units", views.Milli(t.CostMilli)+" / "+usedMilli, "")
+	add("tasks.expected", seconds(ctx, t.ExpectedSeconds)+", "+seconds(ctx, t.ExpectedP95)+" / "+usedSeconds, "")
+	add("tasks.estimate", "v"+strconv.FormatInt(t.EstimateVersion, 10), "")
 	add("tasks.waited", line.Waited, "")
 	add("tasks.ran", line.Ran, "")
 	add("tasks.attempts", views.Int(t.Attempts)+" / "+views.Int(t.MaxAttempts), "")
