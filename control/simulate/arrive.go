@@ -94,9 +94,9 @@ func (w *world) StoredAnswer(context.Context, uuid.UUID, string) (admit.StoredAn
 
 var errNoAnswer = control.Errorf(control.CodeNotFound, "no such key")
 
-// Standing says that nobody is blocked and that every tenant's factor is neutral.
+// Standing knows the tenant's factor and blocks nobody.
 func (w *world) Standing(context.Context, uuid.UUID, string) (admit.Standing, error) {
-	return admit.Standing{}, nil
+	return admit.Standing{Factor: w.arriving.tenant.factor}, nil
 }
 
 // Load returns what waits now.
