@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"github.com/google/uuid"
@@ -14,60 +15,93 @@ const (
 	drainPage = 2000
 )
 
-// feed keeps one pool group's index in step with PostgreSQL: all that waits at first, then what the
-// queue events name. An event is "look at this task", so that order and repetition do not matter.
+// errIndex marks what the index has failed with, not PostgreSQL.
+var errIndex = errors.New("queue index")
+
+// feed keeps one pool group's index in step with PostgreSQL: all that waits at first, where the index
+// does not hold it already, then what the queue events name.
 type feed struct {
-	store Backlog
-	group string
-	lease string
-	term  int64
-	index queue.Index
-	log   *slog.Logger
+	store  Backlog
+	group  string
+	lease  string
+	term   int64
+	index  Index
+	also   func(waits []queue.Item, gone []queue.Gone) // a second index that is being filled; nil: none
+	after  uuid.UUID                                   // the fill's place
+	full   bool                                        // all that waited at the start is in the index
+	done   []uuid.UUID                                 // applied events, to be acknowledged
+	parked map[uuid.UUID]struct{}                      // tasks whose rows cannot be right
+	told   func(tasks int)                             // how many are parked
+	log    *slog.Logger
 }
 
-// fill reads everything that waits, by id, in pages.
+// fill reads the next page of what waits.
 func (f *feed) fill(ctx context.Context) (tasks int, err error) {
-	var after uuid.UUID
+	page, err := f.store.Backlog(ctx, f.group, f.after, fillPage)
+	if err != nil {
+		return 0, err
+	}
+	if err := f.apply(page, nil); err != nil {
+		return 0, err
+	}
+	if len(page) < fillPage {
+		f.full = true
+		return len(page), nil
+	}
+	f.after = page[len(page)-1].TaskID
+	return len(page), nil
+}
+
+// drain acknowledges what was applied, applies the events that are there and says how many they were.
+func (f *feed) drain(ctx context.Context) (events int, err error) {
 	for {
-		page, err := f.store.Backlog(ctx, f.group, after, fillPage)
+		got, err := f.store.QueueEvents(ctx, f.group, f.lease, f.term, f.done, drainPage)
 		if err != nil {
-			return tasks, err
+			return events, err
 		}
-		for _, item := range page {
-			f.put(item)
+		f.done = nil
+		if len(got.IDs) == 0 {
+			return events, nil
 		}
-		tasks += len(page)
-		if len(page) < fillPage {
-			return tasks, nil
+		if err := f.apply(got.Waits, got.Gone); err != nil {
+			return events, err
 		}
-		after = page[len(page)-1].TaskID
+		f.done = got.IDs
+		events += len(got.IDs)
+		if len(got.IDs) < drainPage {
+			return events, nil
+		}
 	}
 }
 
-// drain takes the events that are there and says how many tasks they named. An error leaves it open
-// whether events are lost with the answer: the caller must fill a new index.
-func (f *feed) drain(ctx context.Context) (tasks int, err error) {
-	for {
-		changed, gone, err := f.store.TakeQueueEvents(ctx, f.group, f.lease, f.term, drainPage)
-		if err != nil {
-			return tasks, err
-		}
-		for _, item := range changed {
-			f.put(item)
-		}
-		for _, g := range gone {
-			f.index.Remove(g.TaskID, g.Version)
-		}
-		tasks += len(changed) + len(gone)
-		if len(changed)+len(gone) < drainPage {
-			return tasks, nil
-		}
+// apply brings changes to the index. An item that cannot be right is parked: it is counted, logged and
+// left where it is, so that one bad row never stops the others.
+func (f *feed) apply(waits []queue.Item, gone []queue.Gone) error {
+	before := len(f.parked)
+	for _, g := range gone {
+		delete(f.parked, g.TaskID)
 	}
-}
-
-// put leaves out an item that cannot be right, so that one bad row never stops the others.
-func (f *feed) put(item queue.Item) {
-	if err := f.index.Upsert(item); err != nil {
-		f.log.Error("a queued task cannot be scheduled", "task", item.TaskID, "error", err)
+	right := waits[:0]
+	for i := range waits {
+		w := waits[i]
+		err := w.Check()
+		if err == nil {
+			delete(f.parked, w.TaskID)
+			right = append(right, w)
+			continue
+		}
+		f.log.Error("a queued task cannot be scheduled", "task", w.TaskID, "error", err)
+		f.parked[w.TaskID] = struct{}{}
+		gone = append(gone, queue.Gone{TaskID: w.TaskID, Version: w.Version, Lane: w.Lane, TenantID: w.TenantID})
 	}
+	if before != len(f.parked) {
+		f.told(len(f.parked))
+	}
+	if err := f.index.Apply(right, gone); err != nil {
+		return errors.Join(errIndex, err)
+	}
+	if f.also != nil {
+		f.also(right, gone)
+	}
+	return nil
 }

@@ -26,12 +26,27 @@ type Tenants interface {
 type Observer interface {
 	Cycled(took time.Duration)
 	Claimed(took time.Duration, granted int, refused map[string]int)
+	// Queued tells where the group's queue lies now, or that no loop of this process runs it.
+	Queued(group string, s QueueState)
+	// Parked tells how many queued tasks cannot be scheduled because their rows cannot be right.
+	Parked(group string, tasks int)
 }
 
-// Backlog reads what waits. TakeQueueEvents belongs to the holder of the lease of that term alone.
+// QueueState is where the queue of a group lies.
+type QueueState struct {
+	Runs    bool // this process runs the group's loop
+	Shared  bool // the queue lies in the shared index
+	Limited bool // the degraded form: smaller batches, longer gaps, some lanes paused
+	Why     string
+	Since   time.Time
+}
+
+// Backlog reads what waits. QueueEvents belongs to the holder of the lease of that term alone: it deletes
+// the events in done and returns others; an event comes again until it is done.
 type Backlog interface {
 	Backlog(ctx context.Context, group string, after uuid.UUID, limit int) ([]queue.Item, error)
-	TakeQueueEvents(ctx context.Context, group, lease string, term int64, limit int) ([]queue.Item, []queue.Gone, error)
+	QueueEvents(ctx context.Context, group, lease string, term int64, done []uuid.UUID, limit int) (queue.Events, error)
+	Look(ctx context.Context, group string, tasks []uuid.UUID) ([]queue.Item, error)
 }
 
 // Store is everything that the loop reads and writes.
@@ -39,6 +54,43 @@ type Store interface {
 	Backlog
 	Snapshotter
 	Claimer
+}
+
+// Index is the queue as the loop keeps it. Apply takes items that were checked; an error ends the index.
+type Index interface {
+	queue.Reader
+	ByID(task uuid.UUID) (queue.Item, error)
+	Len() int
+	Apply(waits []queue.Item, gone []queue.Gone) error
+}
+
+// Shared is an index outside of the process. Once Err has an error it reads as empty and is of no more use.
+type Shared interface {
+	Index
+	Err() error
+	// Verify asks whether the whole of it is still there.
+	Verify() error
+	// Examine returns what it holds of these tasks, and of those that it has found out of place itself.
+	Examine(tasks []uuid.UUID) ([]queue.Entry, error)
+	// Repair sets what differs, each only if it is still as its entry has shown.
+	Repair(repairs []queue.Repair) error
+}
+
+// Indexes are the shared indexes of all groups. CodeNotFound: a group's index must be built; any other
+// error: there is no answer.
+type Indexes interface {
+	Ping(ctx context.Context) error
+	// Open reads the heads of an index for one term, whose ctx it keeps.
+	Open(ctx context.Context, group string, now time.Time) (Shared, error)
+	// Begin makes an index ready to be written, and not to be read.
+	Begin(ctx context.Context, group string) error
+	// Write applies changes to an index that somebody else reads, or nobody yet.
+	Write(ctx context.Context, group string, waits []queue.Item, gone []queue.Gone) error
+}
+
+// Rebuilder makes an index that was begun hold all that waits, and lets it be read.
+type Rebuilder interface {
+	Rebuild(ctx context.Context, group string) error
 }
 
 // planTenants is the list in the planner's words.

@@ -161,7 +161,7 @@ func (x *QueueIndex) entries(ctx context.Context, group string, spots []spot) ([
 	}
 	out := make([]queue.Entry, len(spots))
 	for i, p := range spots {
-		e := queue.Entry{TaskID: p.id, Lane: p.slot.lane, TenantID: p.tenant, Held: p.seen.item != "", Gone: p.seen.goneUpTo(), Mark: p.seen.mark()}
+		e := queue.Entry{TaskID: p.id, Lane: p.slot.lane, TenantID: p.tenant, Place: p.slot.h, Held: p.seen.item != "", Gone: p.seen.goneUpTo(), Mark: p.seen.mark()}
 		if p.held {
 			var err error
 			if e.Whole, err = x.stands(ctx, group, &p, scores[i]); err != nil {
@@ -221,11 +221,8 @@ func (x *QueueIndex) Repair(ctx context.Context, group string, repairs []queue.R
 func repairChanges(repairs []queue.Repair) []change {
 	var changes []change
 	for _, r := range repairs {
-		seen := slot{}
-		if r.Lane != "" {
-			seen = slotOf(r.Lane, r.TenantID)
-		}
-		if r.Present == nil || r.Held && seen != slotOf(r.Present.Lane, r.Present.TenantID) {
+		seen := slot{r.Lane, r.Place}
+		if r.Held && (r.Present == nil || seen != slotOf(r.Present.Lane, r.Present.TenantID)) {
 			changes = append(changes, change{id: r.TaskID, slot: seen, force: true, expect: r.Mark})
 		}
 		if r.Present == nil {
