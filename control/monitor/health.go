@@ -14,6 +14,7 @@ const (
 	HealthBehind  = "behind"
 	HealthGone    = "gone"
 	HealthFailed  = "failed"
+	HealthLimited = "limited"
 	HealthStarved = "starved"
 )
 
@@ -22,6 +23,8 @@ const (
 	DegradedPostgres = "postgres"      // the facts cannot be read
 	DegradedRealtime = "realtime"      // no hints between replicas; views follow at the floor
 	DegradedPolicy   = "policy_behind" // the policy in force here is not the one wanted
+	DegradedQueue    = "queue"         // a group is planned from PostgreSQL in the limited form
+	DegradedEviction = "eviction"      // Redis may drop keys under memory pressure
 )
 
 // lateOutbox is how long an undelivered row may lie before the outbox counts as late.
@@ -41,10 +44,12 @@ type reports struct {
 	degraded map[string]time.Time
 	runs     map[string]Run
 	stores   map[string]bool
+	queues   queuePlaces
 }
 
 func newReports() *reports {
-	return &reports{degraded: map[string]time.Time{}, runs: map[string]Run{}, stores: map[string]bool{}}
+	return &reports{degraded: map[string]time.Time{}, runs: map[string]Run{}, stores: map[string]bool{},
+		queues: queuePlaces{places: map[string]QueuePlace{}, parked: map[string]int{}}}
 }
 
 // set enters or leaves a mode; it tells whether that changed anything.
@@ -90,7 +95,7 @@ func (r *reports) store(name string, up bool) (changed bool) {
 func (r *reports) rows() []HealthRow {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var out []HealthRow
+	out := r.queues.rows()
 	for name, up := range r.stores {
 		h := HealthRow{Kind: "store", Name: name, Good: up}
 		if !up {
@@ -137,12 +142,20 @@ func (s *State) foldMachine(m Machine, local []HealthRow, wanted int64, at time.
 		}
 		rows = append(rows, h)
 	}
+	looked := HealthRow{Kind: "sum", Name: "starvation", Good: true}
 	for _, l := range m.Starvation {
+		looked.Number += l.Tenants + l.Capped
+		if l.CheckedAt.After(looked.Since) {
+			looked.Since = l.CheckedAt
+		}
 		h := HealthRow{Kind: "starvation", Name: l.Lane, Text: l.Exempt, Number: l.Tenants, Since: l.OldestAt, Bound: l.BoundSeconds, Good: l.Tenants == 0}
 		if !h.Good {
 			h.Code = HealthStarved
 		}
 		rows = append(rows, h)
+	}
+	if len(m.Starvation) > 0 {
+		rows = append(rows, looked)
 	}
 	sort.Slice(rows, func(i, j int) bool {
 		if a, b := healthOrder[rows[i].Kind], healthOrder[rows[j].Kind]; a != b {
@@ -154,4 +167,4 @@ func (s *State) foldMachine(m Machine, local []HealthRow, wanted int64, at time.
 	s.Starvation, s.Schedulers, s.SampledAt = m.Starvation, m.Schedulers, m.SampledAt
 }
 
-var healthOrder = map[string]int{"store": 0, "replica": 1, "lease": 2, "outbox": 3, "reconciler": 4, "starvation": 5}
+var healthOrder = map[string]int{"store": 0, "replica": 1, "lease": 2, "outbox": 3, "reconciler": 4, "starvation": 5, "sum": 6}

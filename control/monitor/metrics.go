@@ -23,6 +23,7 @@ type Metrics struct {
 	httpSeconds  *prometheus.HistogramVec
 	sockets      prometheus.Gauge
 	frames       *prometheus.CounterVec
+	parked       *prometheus.GaugeVec
 	closes       *prometheus.CounterVec
 	estimates    *estimateMetrics
 }
@@ -47,10 +48,12 @@ func NewMetrics() *Metrics {
 			Help: "Open sockets of live views."}),
 		frames: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlane_live_frames_total",
 			Help: "Frames written to sockets, by kind: snapshot, patch, beat."}, []string{"kind"}),
+		parked: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fairlane_queue_parked_tasks",
+			Help: "Queued tasks whose rows cannot be right, so that nothing schedules them, by pool group; set by the process that plans the group."}, []string{"pool_group"}),
 		closes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlane_live_closes_total",
 			Help: "Sockets closed by the server, by close code."}, []string{"code"}),
 	}
-	m.Registry.MustRegister(m.tasks, m.admissions, m.claims, m.claimSeconds, m.cycleSeconds, m.httpSeconds, m.sockets, m.frames, m.closes,
+	m.Registry.MustRegister(m.tasks, m.admissions, m.claims, m.claimSeconds, m.cycleSeconds, m.httpSeconds, m.sockets, m.frames, m.closes, m.parked,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.estimates = newEstimateMetrics(m.Registry)
 	for _, s := range control.TaskStates {
@@ -74,6 +77,11 @@ func (m *Metrics) Claimed(took time.Duration, granted int, refused map[string]in
 	for why, n := range refused {
 		m.claims.WithLabelValues(why).Add(float64(n))
 	}
+}
+
+// Parked sets how many queued tasks of a pool group cannot be scheduled.
+func (m *Metrics) Parked(group string, tasks int) {
+	m.parked.WithLabelValues(group).Set(float64(tasks))
 }
 
 // Cycled counts one scheduling cycle.

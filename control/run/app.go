@@ -150,8 +150,10 @@ func (a *app) govern(ctx context.Context) error {
 		return err
 	}
 	a.metrics = monitor.NewMetrics()
-	a.monitor = monitor.New(monitor.Config{Log: a.log, Moved: a.metrics.TasksMoved}, facts.NewMonitor(a.back), a.inForce)
+	views := facts.NewMonitor(a.back)
+	a.monitor = monitor.New(monitor.Config{Log: a.log, Moved: a.metrics.TasksMoved, Details: views}, views, a.inForce)
 	a.metrics.Show(a.monitor)
+	a.warnOfEviction(ctx)
 	a.closers = append(a.closers, a.active.Subscribe(func(*policy.Version) { a.monitor.Hint(monitor.HintPolicy) }))
 	return nil
 }

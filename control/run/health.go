@@ -32,6 +32,6 @@ func (a *app) readyz(c *gin.Context) {
 	}
 	c.JSON(status, gin.H{
 		"ready": ready, "database": database, "redis": a.redis.Ping(ctx) == nil,
-		"policy_active": version, "policy_wanted": a.active.Wanted(), "degraded": modes, "replica": a.replica,
+		"policy_active": version, "policy_wanted": a.active.Wanted(), "degraded": modes, "queues": a.monitor.Queues(), "replica": a.replica,
 	})
 }

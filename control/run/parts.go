@@ -116,10 +116,12 @@ func (a *app) scheduler() *schedule.Groups {
 	leases := facts.NewLeases(a.schedule)
 	return schedule.NewGroups(a.active, func(ctx context.Context, group string) {
 		lease := "schedule/" + group
-		loop := schedule.New(schedule.Config{
+		cfg := schedule.Config{
 			Group: group, Lease: lease, Log: a.log, Observer: observer{a.metrics, a.monitor},
 			Hints: a.listener.Subscribe(control.NotifyQueue), // its own: a hint wakes whoever takes it, and no other
-		}, store, a.active, a.tenants())
+		}
+		a.shareQueue(&cfg)
+		loop := schedule.New(cfg, store, a.active, a.tenants())
 		_ = lead.New(lead.Config{Name: lease, Holder: a.replica, Log: a.log}, leases, loop.Run).Run(ctx)
 	})
 }
@@ -127,7 +129,7 @@ func (a *app) scheduler() *schedule.Groups {
 func (a *app) reconcilers() *lead.Runner {
 	cancels, rebuild := facts.NewCancels(a.back), facts.NewRebuild(a.back)
 	admissions, sessions := facts.NewAdmissions(a.back), facts.NewSessions(a.back)
-	sweeper := reconcile.New(append(a.watching(), []reconcile.Sweep{
+	sweeper := reconcile.New(append(append(a.watching(), a.queueSweeps()...), []reconcile.Sweep{
 		{Name: "deadlines", Every: time.Second, Do: reconcile.Batches(cancels.ExpireDeadlines, 500, 20)},
 		{Name: "counters", Every: 5 * time.Minute, Do: func(ctx context.Context) (reconcile.Result, error) {
 			drifts, err := rebuild.RebuildCounters(ctx, control.System)

@@ -16,6 +16,7 @@ type storeSettings struct {
 	DataDir     string `name:"data-dir" env:"FAIRLANE_DATA_DIR" default:".fairlane" help:"Folder of the private database, its keys and the demo's journal."`
 	DatabaseURL string `name:"database-url" env:"FAIRLANE_DATABASE_URL" help:"PostgreSQL 15 or later; a private one is started when empty."`
 	RedisURL    string `name:"redis-url" env:"FAIRLANE_REDIS_URL" help:"Redis 7 or later; a private one is started when empty."`
+	Queue       string `name:"queue" env:"FAIRLANE_QUEUE" enum:"redis,memory" default:"redis" help:"Where the scheduler keeps its queue: redis (shared, read from PostgreSQL while Redis is away) or memory (of the process that plans)."`
 	LogLevel    string `name:"log-level" env:"FAIRLANE_LOG_LEVEL" enum:"debug,info,warn,error" default:"info" help:"debug, info, warn or error."`
 }
 

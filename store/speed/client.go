@@ -2,6 +2,7 @@ package speed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -29,6 +30,7 @@ func Open(url string) (*Client, error) {
 	options.WriteTimeout = 2 * time.Second
 	options.PoolTimeout = 2 * time.Second
 	options.PoolSize = 16
+	options.ContextTimeoutEnabled = true // the deadline of a call bounds it
 	options.ClientName = "fairlane"
 	options.DialerRetries = 1
 	silence.Do(func() { redis.SetLogger(quiet{}) })
@@ -45,6 +47,20 @@ func (quiet) Printf(context.Context, string, ...any) {}
 
 // Ping tells whether Redis answers.
 func (c *Client) Ping(ctx context.Context) error { return c.rdb.Ping(ctx).Err() }
+
+// Eviction is what the server does when its memory is full; "noeviction" is what a queue index needs.
+func (c *Client) Eviction(ctx context.Context) (string, error) {
+	info, err := c.rdb.Info(ctx, "memory").Result()
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(info) {
+		if policy, ok := strings.CutPrefix(strings.TrimSpace(line), "maxmemory_policy:"); ok {
+			return policy, nil
+		}
+	}
+	return "", errors.New("redis does not tell its maxmemory policy")
+}
 
 // Close closes all connections.
 func (c *Client) Close() error { return c.rdb.Close() }

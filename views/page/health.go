@@ -38,4 +38,4 @@ func (h HealthLine) key() string {
 var exempts = []string{"WEIGHT_ZERO", "PAUSED", "STOPPED", "NO_BOUND"}
 
 // healthCodes are what can be wrong; each cell holds all of them and shows the one that holds.
-var healthCodes = []string{"down", "expired", "late", "behind", "gone", "failed", "starved"}
+var healthCodes = []string{"down", "expired", "late", "behind", "gone", "failed", "starved", "limited"}

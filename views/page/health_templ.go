@@ -99,7 +99,7 @@ func HealthPage(h Health) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = healthCard("health.stores", "store", h.Stores, nil).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = healthCard("health.stores", "store", h.Stores, []healthColumn{{"health.parked", "number", "int"}, {"health.since", "since", "since"}, {"health.error", "text", "text"}}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
