@@ -83,8 +83,9 @@ func useOf(f Finish) use {
 }
 
 // Settle says what an attempt used. Seconds are those that the provider told, else those since it took
-// the job; a job that was lost for a while and whose provider tells no time has the expected one, since
-// its clock shows our silence. GPU seconds follow the seconds. What was used is at least one unit.
+// the job: also for one that was lost meanwhile, since a job past its deadline is lost even while its
+// provider answers, and what takes longest must be learnt as well. GPU seconds follow the seconds. What
+// was used is at least one unit.
 func Settle(c Charge, f Finish) Bill {
 	use := useOf(f)
 	switch use {
@@ -94,12 +95,9 @@ func Settle(c Charge, f Finish) Bill {
 		return Bill{}
 	}
 	b := Bill{Known: true, Learn: use == useWhole}
-	lost := f.From == control.AttemptLost
 	switch {
 	case positive(f.Seconds):
 		b.Seconds = f.Seconds
-	case lost:
-		b.Seconds, b.Learn = c.Seconds, false
 	case positive(f.Accepted):
 		b.Seconds = f.Accepted
 	default:
