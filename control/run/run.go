@@ -26,6 +26,8 @@ type commands struct {
 	User     userCmd     `cmd:"" help:"Work with the console's accounts."`
 	Tenant   tenantCmd   `cmd:"" help:"Work with tenants."`
 	Token    tokenCmd    `cmd:"" help:"Work with the API tokens of tenants."`
+	Simulate simulateCmd `cmd:"" help:"Play a trace of arrivals against policies in virtual time, with the scheduler's own code."`
+	Trace    traceCmd    `cmd:"" help:"Work with traces of arrivals."`
 	Bench    benchCmd    `cmd:"" help:"Measure against a baseline in the same run; prints JSON lines."`
 	Provider providerCmd `cmd:"" name:"simulated-provider" hidden:"" help:"Run the simulated provider (started by demo)."`
 }

@@ -21,9 +21,15 @@ type Source struct {
 	Burst   []float64 // seconds since the start of its hour, in order
 }
 
+// EmbeddedFile is one of the files that the program carries, in the order in which Read takes them: 0
+// clients, 1 sizes, 2 burst.
+func EmbeddedFile(i int) io.Reader {
+	return bytes.NewReader([][]byte{servegenClients, servegenSizes, azureCode}[i])
+}
+
 // Embedded reads the files that the program carries.
 func Embedded() (*Source, error) {
-	return Read(bytes.NewReader(servegenClients), bytes.NewReader(servegenSizes), bytes.NewReader(azureCode))
+	return Read(EmbeddedFile(0), EmbeddedFile(1), EmbeddedFile(2))
 }
 
 // Read reads clients, their sizes and the burst, each zipped or plain. An error names file and line.

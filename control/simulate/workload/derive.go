@@ -20,6 +20,7 @@ type Options struct {
 	Load    float64 // what the clients offer, over the slot units of the policy: 0.01 to 10
 	Seed    uint64
 	Users   int     // of each tenant, 1 to 10,000; 0: 10
+	Steady  bool    // each client asks at its mean rate all the time, as bursty as ever; else with the day's swings
 	Hostile float64 // load of the tenant "hostile", which asks as the burst does, every hour anew; 0: none
 	Endless []int64 // tenants "endless-1" and so on, which never run out of work, by weight; none by default
 }
@@ -177,6 +178,9 @@ func (d *derivation) clients(all []Client) error {
 	streams := make([]*stream, 0, len(all))
 	for i := range all {
 		c := newStream(&all[i], span, d.opt.From*hourSeconds)
+		if d.opt.Steady {
+			c.flatten(span)
+		}
 		if c.expect = c.requests(d.end); c.expect > 0 {
 			streams = append(streams, c)
 		}

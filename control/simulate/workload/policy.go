@@ -38,18 +38,24 @@ func Fair() *policy.Document {
 // to 30, the others on a lane with 30 that may borrow as many.
 func Lending() *policy.Document {
 	d := base()
-	lender, borrower := lane(d, control.LaneEnterprise), lane(d, control.LaneStandard)
-	lender.ReservedUnits, lender.HeadroomUnits, lender.LendableUnits = 50, 5, 30
-	lender.LendsTo, lender.BorrowTimeout, lender.Cooldown = []string{control.LaneStandard}, 600, 60
-	borrower.ReservedUnits, borrower.BorrowLimit = 30, 30
+	from, to := lane(d, lender), lane(d, borrower)
+	from.ReservedUnits, from.HeadroomUnits, from.LendableUnits = 50, 5, 30
+	from.LendsTo, from.BorrowTimeout, from.Cooldown = []string{borrower}, 600, 60
+	to.ReservedUnits, to.BorrowLimit = 30, 30
 	for i := range d.Tenants {
 		if rank := i; rank < clientsNamed && rank%2 == 0 {
-			code := control.LaneEnterprise
+			code := lender
 			d.Tenants[i].Lane = &code
 		}
 	}
 	return d
 }
+
+// The lanes of Lending.
+const (
+	lender   = control.LaneEnterprise
+	borrower = control.LaneStandard
+)
 
 func lane(d *policy.Document, code string) *policy.LaneAccount {
 	l, _ := d.Lane(code)

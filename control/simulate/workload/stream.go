@@ -87,3 +87,16 @@ func (s *stream) advance(now, operational, end float64) float64 {
 	}
 	return now
 }
+
+// flatten spreads the client's requests evenly over the published trace; its distributions take turns.
+func (s *stream) flatten(span float64) {
+	requests := 0.0
+	for i := range s.Windows {
+		requests += s.Windows[i].Rate * windowSeconds
+	}
+	for i := range s.windows {
+		w := s.Windows[i%len(s.Windows)]
+		w.Rate = requests / span
+		s.windows[i] = &w
+	}
+}
