@@ -254,3 +254,33 @@ func FuzzStatesOfCells(f *testing.F) {
 		}
 	})
 }
+
+// A provider that becomes three times slower: promises follow first, the mean after it.
+func TestEstimatesFollowAChange(t *testing.T) {
+	t.Parallel()
+	m := NewModel(usual())
+	r := rand.New(rand.NewPCG(13, 13))
+	observe := func(median float64) Figures {
+		x := median * math.Exp(0.4*r.NormFloat64())
+		m.Observe(Sample{Key: clipKey, Seconds: x, Held: x, CostMicro: 100_000})
+		return m.Estimate(clipKey)
+	}
+	for range 3_000 {
+		observe(60)
+	}
+	mean, p95 := 180*math.Exp(0.08), 180*math.Exp(1.6449*0.4)
+	byMean, byP95 := 0, 0
+	for i := 1; i <= 5_000 && (byMean == 0 || byP95 == 0); i++ {
+		f := observe(180)
+		if byP95 == 0 && f.P95Seconds > 0.8*p95 {
+			byP95 = i
+		}
+		if byMean == 0 && f.MeanSeconds > 0.8*mean {
+			byMean = i
+		}
+	}
+	figure(t, "a provider three times slower: P95 within 20 %% of the new one after %d tasks, mean after %d", byP95, byMean)
+	if byP95 == 0 || byP95 > 300 || byMean == 0 || byMean > 2*Memory {
+		t.Errorf("P95 after %d tasks, mean after %d", byP95, byMean)
+	}
+}
