@@ -158,6 +158,12 @@ type PlaceRow struct {
 	At           time.Time
 }
 
+// PoolLane is what a lane holds in a pool, in slot units.
+type PoolLane struct {
+	Lane           string
+	Used, Borrowed int64
+}
+
 // Shard is one row of a pool's counters, in slot units.
 type Shard struct {
 	No             int64

@@ -153,6 +153,8 @@ type AccountRow struct {
 	Lendable    int64  `json:"lendable"`
 	BorrowLimit int64  `json:"borrow_limit"`
 	Stopped     bool   `json:"stopped"`
+
+	StoppedSince time.Time `json:"stopped_since,omitzero"`
 }
 
 // Key of an account row: lane and group.

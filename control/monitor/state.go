@@ -70,7 +70,7 @@ func (s *State) foldCapacity(c Capacity, doc *policy.Document, active int64, at 
 		g := groups[a.Group]
 		s.Accounts = append(s.Accounts, AccountRow{Lane: a.Lane, Group: a.Group, Own: a.Own, Common: a.Common, Borrowed: a.Borrowed,
 			Lent: a.Lent, Headroom: a.Headroom, Reserved: a.Reserved, CommonUnits: g.Common, CommonUsed: g.CommonUse, Paused: a.Paused,
-			Lendable: a.Lendable, BorrowLimit: a.BorrowLimit, Stopped: a.Stopped})
+			Lendable: a.Lendable, BorrowLimit: a.BorrowLimit, Stopped: a.Stopped, StoppedSince: a.StoppedSince})
 		lanes.row(a.Lane).addAccount(a, g)
 		o.Own, o.Common, o.Borrowed = o.Own+a.Own, o.Common+a.Common, o.Borrowed+a.Borrowed
 	}

@@ -41,18 +41,19 @@ func (a *app) web(ctx context.Context, d *dispatch.Service) (http.Handler, func(
 	governing, err := console.New(console.Config{
 		Versions: policies, Publisher: policy.NewPublisher(policies, tenants), Tenants: tenants, Cards: facade,
 		Audit: facts.NewAudits(a.api), Await: a.active.Await, Log: a.log,
+		Past: facade, Present: facade, Shown: a.monitor, Active: a.inForce,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	reading, err := console.NewReading(console.ReadingConfig{
-		Shown: a.monitor, Lists: facade, Canceler: cancels, Active: a.inForce, Log: a.log,
+		Shown: a.monitor, Lists: facade, Canceler: cancels, Present: facade, Active: a.inForce, Log: a.log,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	hub, err := live.New(live.Config{
-		Feed: a.monitor, Rights: a.rights, Sessions: sessions, Topics: web.Topics, Meter: a.metrics, Log: a.log,
+		Feed: a.monitor, Rights: a.rights, Sessions: sessions, Topics: web.Topics, Objects: facade, Meter: a.metrics, Log: a.log,
 		Origins: []string{a.settings.PublicURL},
 	})
 	if err != nil {

@@ -2,13 +2,16 @@ package facts
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"fairlane/control"
 	"fairlane/control/monitor"
 	"fairlane/control/plan"
+	"fairlane/policy/access"
 )
 
 // machine collects what Machine reads.
@@ -107,4 +110,28 @@ func (m *Monitor) Starved(ctx context.Context, q monitor.StarvedQuery) ([]monito
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[monitor.Starved])
+}
+
+const (
+	sqlTaskOwner   = `SELECT g.tenant_id, coalesce(p.service_class, '') FROM generation_task g LEFT JOIN tenant_scheduling_policy p USING (tenant_id) WHERE g.task_id = $1`
+	sqlTenantOwner = `SELECT t.tenant_id, coalesce(p.service_class, '') FROM tenant t LEFT JOIN tenant_scheduling_policy p USING (tenant_id) WHERE t.tenant_id = $1`
+)
+
+// Object tells which tenant the object of a topic is of, and its home lane; control.CodeNotFound when
+// there is no such object.
+func (m *Monitor) Object(ctx context.Context, t monitor.Topic) (access.Object, error) {
+	prefix, id, ok := t.Object()
+	sql := sqlTaskOwner
+	if prefix == monitor.TenantPrefix {
+		sql = sqlTenantOwner
+	}
+	var o access.Object
+	if !ok {
+		return o, control.Errorf(control.CodeNotFound, "there is no topic %q", t)
+	}
+	err := m.db.pool.QueryRow(ctx, sql, id).Scan(&o.Tenant, &o.Lane)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return o, control.Errorf(control.CodeNotFound, "there is no %s", t)
+	}
+	return o, away(err)
 }

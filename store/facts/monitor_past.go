@@ -167,3 +167,16 @@ func (m *Monitor) Shards(ctx context.Context, pool string) ([]monitor.Shard, err
 	}
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[monitor.Shard])
 }
+
+const sqlPoolLanes = `
+	SELECT lane, sum(reserved_units)::bigint, coalesce(sum(reserved_units) FILTER (WHERE account = 'BORROWED'), 0)::bigint
+	FROM resource_reservation WHERE state = 'ACTIVE' AND resource_key = $1 GROUP BY lane ORDER BY lane`
+
+// PoolLanes reads what each lane holds in a leaf pool.
+func (m *Monitor) PoolLanes(ctx context.Context, pool string) ([]monitor.PoolLane, error) {
+	rows, err := m.db.pool.Query(ctx, sqlPoolLanes, pool)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[monitor.PoolLane])
+}

@@ -25,7 +25,7 @@ type Edit struct {
 	Errors  []string
 	MayEdit bool
 	WhyNot  string
-	Reason  string // carried along when the form comes back from a later step
+	Reason  string          // carried along when the form comes back from a later step
 	Now     templ.Component // live part above the form; nil: none
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/a-h/templ"
 	"github.com/gin-gonic/gin"
 
+	"fairlane/control/monitor"
 	"fairlane/policy/access"
 	"fairlane/views"
 )
@@ -21,6 +22,10 @@ type Config struct {
 	Tenants   Tenants
 	Cards     Cards
 	Audit     Audit
+	Past      Past
+	Present   Present
+	Shown     Shown
+	Active    monitor.Active // policy in force here
 	// Await returns once a version is in force in this process; nil: do not wait for it.
 	Await func(ctx context.Context, number int64) error
 	Log   *slog.Logger
@@ -34,8 +39,9 @@ type Console struct{ cfg Config }
 
 // New checks the configuration.
 func New(cfg Config) (*Console, error) {
-	if cfg.Versions == nil || cfg.Publisher == nil || cfg.Tenants == nil || cfg.Cards == nil || cfg.Audit == nil || cfg.Log == nil {
-		return nil, errors.New("console: versions, publisher, tenants, cards, audit and log are all needed")
+	if cfg.Versions == nil || cfg.Publisher == nil || cfg.Tenants == nil || cfg.Cards == nil || cfg.Audit == nil || cfg.Log == nil ||
+		cfg.Past == nil || cfg.Present == nil || cfg.Shown == nil || cfg.Active == nil {
+		return nil, errors.New("console: versions, publisher, tenants, cards, audit, past, present, shown, active and log are all needed")
 	}
 	return &Console{cfg: cfg}, nil
 }
@@ -44,6 +50,9 @@ func New(cfg Config) (*Console, error) {
 func (s *Console) Handlers() map[string]gin.HandlerFunc {
 	return map[string]gin.HandlerFunc{
 		"search.go":          s.searchGo,
+		"lane.past":          s.lanePast,
+		"tenant.past":        s.tenantPast,
+		"pool.now":           s.poolNow,
 		"tenant.show":        s.tenantShow,
 		"tenant.preview":     s.tenantPreview,
 		"tenant.publish":     s.tenantPublish,

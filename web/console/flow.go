@@ -13,8 +13,8 @@ import (
 	"fairlane/views/page"
 )
 
-// showObject answers the page of an object as the newest version has it.
-func (s *Console) showObject(c *gin.Context, read access.Permission, load loader) {
+// showObject answers the page of an object as the newest version has it, with what goes on there now.
+func (s *Console) showObject(c *gin.Context, read access.Permission, load loader, now ...nowPart) {
 	ctx := c.Request.Context()
 	head, err := s.cfg.Versions.Head(ctx)
 	if err != nil {
@@ -29,7 +29,14 @@ func (s *Console) showObject(c *gin.Context, read access.Permission, load loader
 		_ = c.Error(err)
 		return
 	}
-	show(c, http.StatusOK, page.EditPage(o.form(ctx, head.Number, nil, nil, may(c, access.PolicyEdit, o.scope))))
+	e := o.form(ctx, head.Number, nil, nil, may(c, access.PolicyEdit, o.scope))
+	for _, part := range now {
+		if e.Now, err = part(c, o); err != nil {
+			_ = c.Error(err)
+			return
+		}
+	}
+	show(c, http.StatusOK, page.EditPage(e))
 }
 
 // change is a form that was read and applied to the version that it came from.

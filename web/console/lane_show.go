@@ -6,4 +6,4 @@ import (
 	"fairlane/policy/access"
 )
 
-func (s *Console) laneShow(c *gin.Context) { s.showObject(c, access.LaneRead, s.lane(c)) }
+func (s *Console) laneShow(c *gin.Context) { s.showObject(c, access.LaneRead, s.lane(c), s.laneNow) }

@@ -56,7 +56,8 @@ func laneLines(s *monitor.State) []page.LaneLine {
 	for i, l := range s.Lanes {
 		out[i] = page.LaneLine{Lane: l.Lane, Weight: l.Weight, Own: l.Own, Common: l.Common, Borrowed: l.Borrowed, Lent: l.Lent,
 			Headroom: l.Headroom, Reserved: l.Reserved, Used: l.Used, Free: l.Free, Over: l.Over, QueuedTasks: l.QueuedTasks,
-			QueuedMilli: l.QueuedMilli, Running: l.Running, TargetSeconds: l.TargetSeconds, OldestAt: l.OldestAt, Paused: l.Paused, Open: l.AdmissionOpen}
+			QueuedMilli: l.QueuedMilli, Running: l.Running, TargetSeconds: l.TargetSeconds, OldestAt: l.OldestAt, Paused: l.Paused, Open: l.AdmissionOpen,
+			Stopped: l.Stopped, StoppedSince: l.StoppedSince}
 	}
 	return out
 }
@@ -64,7 +65,7 @@ func laneLines(s *monitor.State) []page.LaneLine {
 func poolLine(p monitor.PoolRow) page.PoolLine {
 	return page.PoolLine{Key: p.Key, Title: p.Title, Parents: p.Parents, Capacity: p.Capacity, Used: p.Used,
 		Free: p.Free, Over: p.Over, Unknown: p.Unknown, UnknownUnits: p.UnknownUnits, Paused: p.Paused, Removed: p.Removed,
-		IsCapGroup: p.Kind == string(policy.PoolCapGroup)}
+		IsCapGroup: p.Kind == string(policy.PoolCapGroup), Limit: p.Limit, OpenUntil: p.OpenUntil, Earmarked: p.Earmarked}
 }
 
 func tenantLine(t monitor.TenantRow) page.TenantLine {
@@ -78,7 +79,7 @@ func (r *Reading) lanes(c *gin.Context) {
 	p := page.Lanes{Live: live(s, monitor.TopicLanes), Lanes: laneLines(s)}
 	for _, a := range s.Accounts {
 		p.Accounts = append(p.Accounts, page.AccountLine{Key: a.Key(), Lane: a.Lane, Group: a.Group, Own: a.Own, Common: a.Common,
-			Reserved: a.Reserved, CommonUsed: a.CommonUsed, CommonUnits: a.CommonUnits})
+			Borrowed: a.Borrowed, Lent: a.Lent, Reserved: a.Reserved, CommonUsed: a.CommonUsed, CommonUnits: a.CommonUnits})
 	}
 	show(c, http.StatusOK, page.LanesPage(p))
 }
@@ -101,11 +102,16 @@ func (r *Reading) pools(c *gin.Context) {
 func (r *Reading) health(c *gin.Context) {
 	s := r.state()
 	p := page.Health{Live: live(s, monitor.TopicOverview, monitor.TopicHealth), PolicyWanted: s.Overview.PolicyWanted, PolicyActive: s.Overview.PolicyActive}
-	lists := map[string]*[]page.HealthLine{"store": &p.Stores, "replica": &p.Replicas, "lease": &p.Leases, "outbox": &p.Outbox, "reconciler": &p.Reconcilers}
+	lists := map[string]*[]page.HealthLine{"store": &p.Stores, "replica": &p.Replicas, "lease": &p.Leases, "outbox": &p.Outbox, "reconciler": &p.Reconcilers, "starvation": &p.Starvation}
 	for _, h := range s.Health {
 		if list := lists[h.Kind]; list != nil {
-			*list = append(*list, page.HealthLine{Kind: h.Kind, Name: h.Name, Code: h.Code, Text: h.Text, Number: h.Number, Since: h.Since, Until: h.Until})
+			*list = append(*list, page.HealthLine{Kind: h.Kind, Name: h.Name, Code: h.Code, Text: h.Text, Number: h.Number, Since: h.Since, Until: h.Until, Bound: h.Bound})
 		}
+	}
+	var err error
+	if p.Starved, err = r.starvedPart(c, s); err != nil {
+		_ = c.Error(err)
+		return
 	}
 	show(c, http.StatusOK, page.HealthPage(p))
 }

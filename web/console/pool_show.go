@@ -6,4 +6,4 @@ import (
 	"fairlane/policy/access"
 )
 
-func (s *Console) poolShow(c *gin.Context) { s.showObject(c, access.PoolRead, s.pool(c)) }
+func (s *Console) poolShow(c *gin.Context) { s.showObject(c, access.PoolRead, s.pool(c), s.poolLive) }

@@ -43,6 +43,8 @@ type ReadingConfig struct {
 	Shown    Shown
 	Lists    Lists
 	Canceler Canceler
+	Present  Present
+	Explains Explains       // nil: nobody explains
 	Active   monitor.Active // policy in force here
 	Log      *slog.Logger
 }
@@ -52,8 +54,8 @@ type Reading struct{ cfg ReadingConfig }
 
 // NewReading checks the configuration.
 func NewReading(cfg ReadingConfig) (*Reading, error) {
-	if cfg.Shown == nil || cfg.Lists == nil || cfg.Canceler == nil || cfg.Active == nil || cfg.Log == nil {
-		return nil, errors.New("console: shown, lists, canceler, active and log are all needed")
+	if cfg.Shown == nil || cfg.Lists == nil || cfg.Canceler == nil || cfg.Present == nil || cfg.Active == nil || cfg.Log == nil {
+		return nil, errors.New("console: shown, lists, canceler, present, active and log are all needed")
 	}
 	return &Reading{cfg: cfg}, nil
 }
@@ -68,7 +70,9 @@ func (r *Reading) Handlers() map[string]gin.HandlerFunc {
 		"task.list":     r.tasks,
 		"task.show":     r.task,
 		"task.cancel":   r.taskCancel,
+		"task.now":      r.taskNow,
 		"health.show":   r.health,
+		"health.starve": r.starving,
 		"wall.show":     r.wall,
 	}
 }

@@ -25,21 +25,23 @@ import (
 // reading are the handlers of the reading pages over a monitor that runs as long as the test.
 func (s *site) reading(log *slog.Logger) map[string]gin.HandlerFunc {
 	lists := facts.NewMonitor(s.db)
-	active := func() (*policy.Document, int64) {
-		head, err := s.policies.Head(context.Background())
-		if err != nil {
-			return nil, 0
-		}
-		return head.Document, head.Number
-	}
-	s.monitor = monitor.New(monitor.Config{Log: log, MinGap: 10 * time.Millisecond, TenantGap: 10 * time.Millisecond}, lists, active)
+	s.monitor = monitor.New(monitor.Config{Log: log, Details: lists, MinGap: 10 * time.Millisecond, TenantGap: 10 * time.Millisecond}, lists, s.active)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = s.monitor.Run(ctx) })
 	s.t.Cleanup(func() { cancel(); running.Wait() })
-	pages, err := console.NewReading(console.ReadingConfig{Shown: s.monitor, Lists: lists, Canceler: facts.NewCancels(s.db), Active: active, Log: log})
+	pages, err := console.NewReading(console.ReadingConfig{Shown: s.monitor, Lists: lists, Canceler: facts.NewCancels(s.db), Present: lists, Explains: s, Active: s.active, Log: log})
 	check(s.t, err)
 	return pages.Handlers()
+}
+
+// active is the head at once, in place of a process that follows it.
+func (s *site) active() (*policy.Document, int64) {
+	head, err := s.policies.Head(context.Background())
+	if err != nil {
+		return nil, 0
+	}
+	return head.Document, head.Number
 }
 
 // shown waits until the monitor has read something that is.

@@ -53,6 +53,16 @@ type site struct {
 	tenants  []policy.Tenant
 	people   map[access.Role]uuid.UUID
 	monitor  *monitor.Monitor
+	waiting  map[uuid.UUID]console.Waiting // why tasks wait
+}
+
+// Explain says what the test has said.
+func (s *site) Explain(_ context.Context, task uuid.UUID) (console.Waiting, error) {
+	w, ok := s.waiting[task]
+	if !ok {
+		return w, control.Errorf(control.CodeNotFound, "not known")
+	}
+	return w, nil
 }
 
 const hostileName = `<img src=x onerror=alert(1)>"'&{{7*7}}`
@@ -99,14 +109,17 @@ func newSite(t testing.TB) *site {
 func (s *site) build(log *slog.Logger, publisher *policy.Publisher, operators *facts.Operators, tenants *facts.Tenants) http.Handler {
 	sessions, err := session.New(session.Config{Operators: operators, Store: facts.NewSessions(s.db), Rights: s.enforcer, Denials: s.denials, Log: log})
 	check(s.t, err)
+	reading := s.reading(log)
+	past := facts.NewMonitor(s.db)
 	pages, err := console.New(console.Config{
-		Versions: s.policies, Publisher: publisher, Tenants: tenants, Cards: facts.NewMonitor(s.db), Audit: facts.NewAudits(s.db), Log: log,
+		Versions: s.policies, Publisher: publisher, Tenants: tenants, Cards: past, Audit: facts.NewAudits(s.db), Log: log,
+		Past: past, Present: past, Shown: s.monitor, Active: s.active,
 	})
 	check(s.t, err)
 	assets, err := static.New()
 	check(s.t, err)
 	handlers := map[string]gin.HandlerFunc{"static.file": assets.Serve, "shell.banners": web.Banners, "preference.set": web.SetPreference}
-	for _, more := range []map[string]gin.HandlerFunc{sessions.Handlers(), pages.Handlers(), s.reading(log)} {
+	for _, more := range []map[string]gin.HandlerFunc{sessions.Handlers(), pages.Handlers(), reading} {
 		for name, h := range more {
 			handlers[name] = h
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -26,7 +27,11 @@ func (r *Reading) task(c *gin.Context) {
 		_ = c.Error(err)
 		return
 	}
-	p := taskPage(c, t)
+	p, err := r.taskPage(c, t)
+	if err != nil {
+		_ = c.Error(err)
+		return
+	}
 	switch c.Query("canceled") {
 	case "yes":
 		p.Canceled = views.T(c.Request.Context(), "tasks.cancel_done")
@@ -47,7 +52,11 @@ func (r *Reading) taskCancel(c *gin.Context) {
 	typed := c.Request.PostFormValue("reason")
 	reason, wrong := policy.CleanReason(typed)
 	if len(wrong) > 0 {
-		p := taskPage(c, t)
+		p, err := r.taskPage(c, t)
+		if err != nil {
+			_ = c.Error(err)
+			return
+		}
 		p.Reason, p.ReasonError = typed, sayRules(ctx, wrong)[0]
 		show(c, http.StatusUnprocessableEntity, page.TaskPage(p))
 		return
@@ -82,8 +91,12 @@ func (r *Reading) findTask(c *gin.Context, p access.Permission) (*monitor.TaskDe
 	return t, access.Require(c.Request.Context(), p, object)
 }
 
-func taskPage(c *gin.Context, t *monitor.TaskDetail) page.Task {
+func (r *Reading) taskPage(c *gin.Context, t *monitor.TaskDetail) (page.Task, error) {
 	ctx := c.Request.Context()
+	why, err := r.why(c, t)
+	if err != nil {
+		return page.Task{}, err
+	}
 	p := page.Task{ID: t.ID.String(), Title: t.ID.String(), State: string(t.State), Facts: taskFacts(ctx, t), Parameters: pretty(t.Parameters), Result: pretty(t.Result)}
 	for _, a := range t.Tries {
 		try := page.TaskTry{No: views.Int(a.No), Provider: a.Provider, Pool: a.Pool, Job: a.JobID, State: string(a.State), Holds: "—",
@@ -111,7 +124,9 @@ func taskPage(c *gin.Context, t *monitor.TaskDetail) page.Task {
 	}
 	object := access.Object{Lane: t.HomeLane, Tenant: t.TenantID}
 	p.MayCancel = !t.State.Terminal() && t.CancelRequestedAt.IsZero() && may(c, access.TaskCancel, object)
-	return p
+	p.Why, p.Live, p.Address = why, live(r.state(), monitor.Topic(monitor.TaskPrefix+t.ID.String())), "/tasks/"+t.ID.String()+"/now"
+	p.Seen = strings.Join([]string{string(t.State), decimal(t.Version), decimal(0)}, " ")
+	return p, nil
 }
 
 func taskFacts(ctx context.Context, t *monitor.TaskDetail) []page.Fact {

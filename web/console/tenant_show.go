@@ -6,4 +6,6 @@ import (
 	"fairlane/policy/access"
 )
 
-func (s *Console) tenantShow(c *gin.Context) { s.showObject(c, access.TenantRead, s.tenant(c)) }
+func (s *Console) tenantShow(c *gin.Context) {
+	s.showObject(c, access.TenantRead, s.tenant(c), s.tenantNow)
+}

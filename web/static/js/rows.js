@@ -5,7 +5,7 @@
 //   data-rows              a list of such elements; its <template> makes new ones. data-where picks rows
 //                          ("field", "field=value", "field!=value"), data-limit the most that it shows
 //
-// Texts are set as text, never as markup.
+// Texts are set as text, never as markup; a part (data-as="part") is markup of our own server.
 
 import * as format from "./format.js";
 
@@ -37,6 +37,8 @@ const writers = {
   units: say("units"),
   share: say("share"),
   seconds: say("seconds"),
+  limit: (el, row, value) => set(el, value >= 0 ? format.int(value) : format.dash),
+  part: (el, row) => { again(el, el.dataset.field.split(" ").map((name) => row[name] ?? "").join(" ")); },
   text: (el, row, value) => set(el, value || ""),
   list: (el, row, value) => set(el, (value || []).join(", ")),
   flag: (el, row, value) => { el.hidden = !value; },
@@ -116,6 +118,42 @@ const writers = {
   },
 };
 
+// Parts of the page that the server writes: fetched again when the fields that they name have changed, not
+// more often than every other second, not while the page is paused, and not under a reader's hands.
+const GAP = 2000;
+const asked = new WeakMap(); // part → { want, seen, at, busy }
+
+function again(el, want) {
+  if (!asked.has(el)) asked.set(el, { want, seen: el.dataset.seen, at: 0, busy: false });
+  const known = asked.get(el);
+  known.want = want;
+  retry(el, known);
+}
+
+// Called with every change, and every second for what could not be fetched then.
+async function retry(el, known) {
+  if (!known || known.busy || known.seen === known.want || performance.now() - known.at < GAP || !still(el)) return;
+  known.busy = true;
+  known.at = performance.now();
+  const want = known.want;
+  try {
+    const answer = await fetch(el.dataset.src, { headers: { Accept: "text/html" }, redirect: "error" });
+    if (!answer.ok) return;
+    const text = await answer.text();
+    if (!still(el)) return;
+    el.replaceChildren(...new DOMParser().parseFromString(text, "text/html").body.children); // scripts in it would not run
+    known.seen = want;
+  } catch {
+    // It is asked again; that the server is away is said elsewhere.
+  } finally {
+    known.busy = false;
+  }
+}
+
+function still(el) {
+  return el.isConnected && !document.hidden && !document.querySelector("[data-live-pause][aria-pressed=true]") && !el.contains(document.activeElement);
+}
+
 const ticking = "[data-as=since], [data-as=wait]";
 
 // The spoken label of a picture is its container's text with the places filled in order.
@@ -181,8 +219,9 @@ export class Rows {
     this.dirty.clear();
   }
 
-  // Moves waits on.
+  // Moves waits on, and fetches what could not be fetched before.
   tick(now) {
+    for (const el of this.root.querySelectorAll("[data-as=part]")) retry(el, asked.get(el));
     for (const el of this.root.querySelectorAll(ticking)) {
       const owner = el.closest("[data-topic]");
       const t = this.topics.get(owner.dataset.topic);
