@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"fairlane/control"
 )
 
 // mender brings a shared index back: it waits until there are answers, has the index begun and rebuilt,
@@ -30,12 +32,13 @@ type mender struct {
 }
 
 func (m *mender) run(ctx context.Context) {
+	anew := false
 	for ctx.Err() == nil {
 		if !pause(ctx, m.every) || !m.answers(ctx) {
 			continue
 		}
 		since := m.now()
-		if err := m.indexes.Begin(ctx, m.group); err != nil {
+		if err := m.indexes.Begin(ctx, m.group, anew); err != nil {
 			m.say(ctx, err)
 			continue
 		}
@@ -46,6 +49,7 @@ func (m *mender) run(ctx context.Context) {
 			return
 		}
 		if err := m.rebuild.Rebuild(ctx, m.group); err != nil {
+			anew = control.CodeOf(err) == control.CodeNotFound // what was kept cannot be corrected
 			m.say(ctx, err)
 			continue
 		}
@@ -54,6 +58,7 @@ func (m *mender) run(ctx context.Context) {
 			m.wakeLoop()
 			return
 		}
+		anew = m.broken.Load()
 	}
 }
 

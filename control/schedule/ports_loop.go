@@ -82,8 +82,8 @@ type Indexes interface {
 	Ping(ctx context.Context) error
 	// Open reads the heads of an index for one term, whose ctx it keeps.
 	Open(ctx context.Context, group string, now time.Time) (Shared, error)
-	// Begin makes an index ready to be written, and not to be read.
-	Begin(ctx context.Context, group string) error
+	// Begin makes an index ready to be written, and not to be read; anew: empty, whatever it held.
+	Begin(ctx context.Context, group string, anew bool) error
 	// Write applies changes to an index that somebody else reads, or nobody yet.
 	Write(ctx context.Context, group string, waits []queue.Item, gone []queue.Gone) error
 }

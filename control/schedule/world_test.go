@@ -16,6 +16,7 @@ import (
 	"fairlane/control/admit"
 	"fairlane/control/lead"
 	"fairlane/control/plan"
+	"fairlane/control/queue"
 	"fairlane/control/schedule"
 	"fairlane/policy"
 	"fairlane/store/facts"
@@ -44,6 +45,12 @@ type counted struct {
 	*facts.Snapshots
 	*facts.Claims
 	snapshots atomic.Int64
+	pages     atomic.Int64
+}
+
+func (c *counted) Backlog(ctx context.Context, group string, after uuid.UUID, limit int) ([]queue.Item, error) {
+	c.pages.Add(1)
+	return c.Backlogs.Backlog(ctx, group, after, limit)
 }
 
 func (c *counted) Snapshot(ctx context.Context, group string, tenants []uuid.UUID, users []plan.TenantUser) (plan.Snapshot, error) {

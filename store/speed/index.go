@@ -116,13 +116,13 @@ func (x *QueueIndex) Ready(ctx context.Context, group string) (bool, error) {
 }
 
 // Begin makes a group's index ready to be written, and not yet to be read. What is whole is kept, so that
-// a rebuild only corrects it; of anything else all keys are deleted.
-func (x *QueueIndex) Begin(ctx context.Context, group string) error {
+// a rebuild only corrects it; of anything else, or with anew, all keys are deleted.
+func (x *QueueIndex) Begin(ctx context.Context, group string, anew bool) error {
 	c, err := x.catalog(ctx, group)
 	if err == nil && c.epoch != "" {
 		err = x.whole(ctx, group, &c)
 	}
-	if err == nil && c.epoch != "" {
+	if err == nil && c.epoch != "" && !anew {
 		return indexError(x.client.rdb.HSet(ctx, x.root(group), "state", stateBuilding).Err())
 	}
 	if err = indexError(err); err != nil && control.CodeOf(err) != control.CodeNotFound {

@@ -29,7 +29,7 @@ func index(t *testing.T) *speed.QueueIndex {
 // built is a queue over an index that has just been built, empty.
 func built(t *testing.T, x *speed.QueueIndex, group string) *speed.Queue {
 	t.Helper()
-	if err := x.Begin(t.Context(), group); err != nil {
+	if err := x.Begin(t.Context(), group, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := x.Finish(t.Context(), group); err != nil {
