@@ -18,18 +18,19 @@ import (
 
 // commands is the whole command line.
 type commands struct {
-	Serve    serveCmd    `cmd:"" help:"Run the platform and its console."`
-	Demo     demoCmd     `cmd:"" help:"Run the platform with 60 tenants, simulated providers and traffic from a real trace."`
-	Check    checkCmd    `cmd:"" help:"Check the invariants of the database."`
-	Audit    auditCmd    `cmd:"" help:"Work with the audit chain."`
-	Migrate  migrateCmd  `cmd:"" help:"Bring the database to this version's schema."`
-	User     userCmd     `cmd:"" help:"Work with the console's accounts."`
-	Tenant   tenantCmd   `cmd:"" help:"Work with tenants."`
-	Token    tokenCmd    `cmd:"" help:"Work with the API tokens of tenants."`
-	Simulate simulateCmd `cmd:"" help:"Play a trace of arrivals against policies in virtual time, with the scheduler's own code."`
-	Trace    traceCmd    `cmd:"" help:"Work with traces of arrivals."`
-	Bench    benchCmd    `cmd:"" help:"Measure against a baseline in the same run; prints JSON lines."`
-	Provider providerCmd `cmd:"" name:"simulated-provider" hidden:"" help:"Run the simulated provider (started by demo)."`
+	Serve     serveCmd     `cmd:"" help:"Run the platform and its console."`
+	Demo      demoCmd      `cmd:"" help:"Run the platform with 60 tenants, simulated providers and traffic from a real trace."`
+	Check     checkCmd     `cmd:"" help:"Check the invariants of the database."`
+	Estimates estimatesCmd `cmd:"" help:"Show how the estimates of each model compare with what its tasks took."`
+	Audit     auditCmd     `cmd:"" help:"Work with the audit chain."`
+	Migrate   migrateCmd   `cmd:"" help:"Bring the database to this version's schema."`
+	User      userCmd      `cmd:"" help:"Work with the console's accounts."`
+	Tenant    tenantCmd    `cmd:"" help:"Work with tenants."`
+	Token     tokenCmd     `cmd:"" help:"Work with the API tokens of tenants."`
+	Simulate  simulateCmd  `cmd:"" help:"Play a trace of arrivals against policies in virtual time, with the scheduler's own code."`
+	Trace     traceCmd     `cmd:"" help:"Work with traces of arrivals."`
+	Bench     benchCmd     `cmd:"" help:"Measure against a baseline in the same run; prints JSON lines."`
+	Provider  providerCmd  `cmd:"" name:"simulated-provider" hidden:"" help:"Run the simulated provider (started by demo)."`
 }
 
 // env is what every command gets.
