@@ -27,7 +27,8 @@ func (e *Estimates) HeadVersion(ctx context.Context) (int64, error) {
 	return n, away(err)
 }
 
-// Book reads a version whole: for each kind of work the newest row up to it.
+// Book reads a version whole: for each kind of work that is known the newest row up to it, by the key,
+// since the history grows without end.
 func (e *Estimates) Book(ctx context.Context, version int64) (*estimate.Book, error) {
 	var exists bool
 	if err := e.db.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM estimate_version WHERE version = $1)`, version).Scan(&exists); err != nil {
@@ -37,8 +38,10 @@ func (e *Estimates) Book(ctx context.Context, version int64) (*estimate.Book, er
 		return nil, control.Errorf(control.CodeNotFound, "no version %d of the estimates", version)
 	}
 	rows, err := e.db.pool.Query(ctx, `
-		SELECT DISTINCT ON (model_code, resolution, clip_seconds, provider) `+estimateColumns+`
-		FROM estimate WHERE version <= $1 ORDER BY model_code, resolution, clip_seconds, provider, version DESC`, version)
+		SELECT e.* FROM estimate_cell c CROSS JOIN LATERAL (
+		    SELECT `+estimateColumns+` FROM estimate e
+		    WHERE (e.model_code, e.resolution, e.clip_seconds, e.provider) = (c.model_code, c.resolution, c.clip_seconds, c.provider) AND version <= $1
+		    ORDER BY version DESC LIMIT 1) e`, version)
 	if err != nil {
 		return nil, away(err)
 	}
