@@ -2,6 +2,7 @@ package facts_test
 
 import (
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 
@@ -272,6 +273,33 @@ func TestPublishLimitsDebts(t *testing.T) {
 	}
 	if n := c.number(t, `SELECT count(*) FROM tenant_lane_runtime WHERE lane = 'BEST_EFFORT' AND debt_milli <> 0`); n != 0 {
 		t.Errorf("%d tenants owe where nobody can", n)
+	}
+	c.clean(t)
+}
+
+// A database of before knows what its policy says of debts, and that what has ended was charged by its estimate.
+func TestAnUpgradeTakesLimitsFromThePolicyInForce(t *testing.T) {
+	t.Parallel()
+	c := newTown(t, 2)
+	head, err := c.policies.Head(c.ctx)
+	c.must(err)
+	doc := head.Document.Clone()
+	doc.Scheduling.DebtTaskUnits, doc.Scheduling.DebtTotalUnits = 7, 70
+	l, _ := doc.Lane("BEST_EFFORT")
+	l.Strategy = policy.WRR
+	_, err = c.publisher.Publish(c.ctx, policy.Publication{Base: head.Number, Document: doc, Reason: "test", Actor: ann})
+	c.must(err)
+	const all = `SELECT string_agg(concat_ws('/', lane, task_milli, total_milli), ' ' ORDER BY lane) FROM lane_debt_limit`
+	before := c.text(t, all)
+	for _, version := range []int64{8, 9} {
+		if _, at, err := facts.MigrateTo(c.ctx, c.url, version); err != nil || at != version {
+			t.Fatalf("to version %d: at %d, %v", version, at, err)
+		}
+	}
+	_, _, err = facts.Migrate(c.ctx, c.url)
+	c.must(err)
+	if after := c.text(t, all); after != before || !strings.Contains(after, "BEST_EFFORT/0/0") || !strings.Contains(after, "PAID_SHARED/7000/70000") {
+		t.Errorf("limits %q, after the upgrade %q", before, after)
 	}
 	c.clean(t)
 }
