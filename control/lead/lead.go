@@ -50,19 +50,23 @@ func New(cfg Config, leases Leases, work func(ctx context.Context, term int64) e
 func (r *Runner) Run(ctx context.Context) error {
 	for {
 		asked := r.cfg.Now()
-		term, held, err := r.leases.Acquire(ctx, r.cfg.Name, r.cfg.Holder, r.cfg.TTL)
+		term, held, err := r.leases.Acquire(ctx, r.cfg.Name, r.cfg.Holder, r.lease())
 		switch {
 		case err != nil && ctx.Err() == nil:
 			r.cfg.Log.Warn("lease could not be asked for", "lease", r.cfg.Name, "error", err)
 		case held:
 			r.hold(ctx, term, asked)
 		}
-		// A third of the lease, spread, so that standbys do not ask in step.
-		if !sleep(ctx, r.cfg.TTL/6+time.Duration(r.cfg.Rand()*float64(r.cfg.TTL/6))) {
+		// Spread, so that standbys do not ask in step. A lease that its holder let run out and this pause
+		// are shorter together than the TTL.
+		if !sleep(ctx, r.cfg.TTL/8+time.Duration(r.cfg.Rand()*float64(r.cfg.TTL/8))) {
 			return nil
 		}
 	}
 }
+
+// lease is how long a lease is good from its last renewal on.
+func (r *Runner) lease() time.Duration { return r.cfg.TTL * 7 / 10 }
 
 // hold runs the work under the term that was asked for at asked.
 func (r *Runner) hold(ctx context.Context, term int64, asked time.Time) {
@@ -75,10 +79,10 @@ func (r *Runner) hold(ctx context.Context, term int64, asked time.Time) {
 
 	// The deadline counts from before the request was sent, on the monotonic clock: the database's
 	// lease cannot end earlier than that. A fifth of it is the margin for the work to stop.
-	good := r.cfg.TTL * 4 / 5
+	good := r.lease() * 4 / 5
 	expiry := time.NewTimer(good - r.cfg.Now().Sub(asked))
 	defer expiry.Stop()
-	renew := time.NewTicker(r.cfg.TTL / 4)
+	renew := time.NewTicker(r.lease() / 4)
 	defer renew.Stop()
 	for {
 		select {
@@ -95,8 +99,8 @@ func (r *Runner) hold(ctx context.Context, term int64, asked time.Time) {
 			return
 		case <-renew.C:
 			asked := r.cfg.Now()
-			try, cancel := context.WithTimeout(work, r.cfg.TTL/4)
-			kept, err := r.leases.Renew(try, r.cfg.Name, r.cfg.Holder, term, r.cfg.TTL)
+			try, cancel := context.WithTimeout(work, r.lease()/4)
+			kept, err := r.leases.Renew(try, r.cfg.Name, r.cfg.Holder, term, r.lease())
 			cancel()
 			switch {
 			case err != nil:

@@ -93,20 +93,34 @@ func TestTrap_D18_AnOldTermEndsItsLoop(t *testing.T) {
 	}
 }
 
-// Without work nothing is planned: the counters are not read while nothing waits.
-func TestIdleLoopReadsNoCounters(t *testing.T) {
+// Without work the loop asks for events once in every floor, and for nothing else.
+func TestIdleLoopAsksOnceInEveryFloor(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 4, 1)
-	w.run(schedule.Config{Floor: 20 * time.Millisecond})
-	w.admit(0, 1)
-	w.await(1, dispatching)
-	before := w.store.snapshots.Load()
-	// Fifty floors' worth of looking, told by events that name nothing which waits.
-	for range 10 {
-		w.number(`SELECT count(*) FROM generation_task, pg_sleep(0.1)`)
-	}
-	if after := w.store.snapshots.Load(); after > before+1 {
-		t.Errorf("%d snapshots while nothing waited", after-before)
+	const floor = 100 * time.Millisecond
+	for _, on := range []string{"memory", "redis"} {
+		t.Run(on, func(t *testing.T) {
+			t.Parallel()
+			w, see := newWorld(t, 4, 1), newWatcher()
+			cfg := schedule.Config{Floor: floor, Observer: see}
+			if on == "redis" {
+				cfg = w.on(startRedis(t), cfg)
+			}
+			w.run(cfg)
+			see.until(t, "start", func(s schedule.QueueState) bool { return s.Runs && s.Shared == (on == "redis") })
+			w.admit(0, 1)
+			w.await(1, dispatching)
+			w.await(0, `SELECT count(*) FROM outbox_event WHERE topic = 'queue'`)
+			w.number(`SELECT count(*) FROM pg_sleep(0.2)`)
+			began, asked, snapshots, pages := time.Now(), w.store.others.Load(), w.store.snapshots.Load(), w.store.pages.Load()
+			w.number(`SELECT count(*) FROM pg_sleep(1)`)
+			floors := int64(time.Since(began)/floor) + 2
+			if n := w.store.others.Load() - asked; n > floors {
+				t.Errorf("%d questions in %d floors", n, floors)
+			}
+			if s, p := w.store.snapshots.Load()-snapshots, w.store.pages.Load()-pages; s+p > 0 {
+				t.Errorf("%d snapshots and %d pages of the backlog while nothing waited", s, p)
+			}
+		})
 	}
 }
 
@@ -132,33 +146,40 @@ func TestLoopFollowsThePolicy(t *testing.T) {
 	w.await(3, dispatching)
 }
 
-// A lone task is claimed soon after its commit: the loop is woken, it does not poll.
+// A lone task is claimed soon after its commit, on either queue: the loop is woken, it does not poll.
 func TestLoneTaskStartsAtOnce(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 60, 1)
-	w.run(schedule.Config{Floor: 10 * time.Second})
-	w.admit(0, 1)
-	w.await(1, dispatching)
-	const n = 30
-	for i := range n {
-		w.admit(0, 1)
-		w.await(i+2, dispatching)
+	for _, on := range []string{"memory", "redis"} {
+		t.Run(on, func(t *testing.T) {
+			w, see := newWorld(t, 200, 1), newWatcher()
+			cfg := schedule.Config{Floor: 10 * time.Second, Observer: see}
+			if on == "redis" {
+				cfg = w.on(startRedis(t), cfg)
+			}
+			w.run(cfg)
+			see.until(t, "start", func(s schedule.QueueState) bool { return s.Runs && s.Shared == (on == "redis") })
+			const n = 100
+			for i := range n {
+				w.admit(0, 1)
+				w.await(i+1, dispatching)
+				w.number(`SELECT count(*) FROM pg_sleep(0.04)`) // longer than the gap: the next one is alone, too
+			}
+			rows, err := w.db.Pool.Query(t.Context(), `SELECT extract(epoch FROM a.created_at - g.created_at) * 1000 FROM task_attempt a JOIN generation_task g USING (task_id)`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var waits []float64
+			for rows.Next() {
+				var ms float64
+				if err := rows.Scan(&ms); err != nil {
+					t.Fatal(err)
+				}
+				waits = append(waits, ms)
+			}
+			slices.Sort(waits)
+			if waits[len(waits)/2] > 5000 { // half the floor: it was woken
+				t.Errorf("a lone task waited %.0f ms at the median: nobody woke the loop", waits[len(waits)/2])
+			}
+			storetest.Figure(t, "schedule on %s: a lone task is claimed %.1f ms (median), %.1f ms (p95) after its insert", on, waits[len(waits)/2], waits[len(waits)*95/100])
+		})
 	}
-	rows, err := w.db.Pool.Query(t.Context(), `SELECT extract(epoch FROM a.created_at - g.created_at) * 1000 FROM task_attempt a JOIN generation_task g USING (task_id)`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var waits []float64
-	for rows.Next() {
-		var ms float64
-		if err := rows.Scan(&ms); err != nil {
-			t.Fatal(err)
-		}
-		waits = append(waits, ms)
-	}
-	slices.Sort(waits)
-	if waits[len(waits)/2] > 5000 { // half the floor: it was woken
-		t.Errorf("a lone task waited %.0f ms at the median: nobody woke the loop", waits[len(waits)/2])
-	}
-	storetest.Figure(t, "schedule: a lone task is claimed %.1f ms (median), %.1f ms (p95) after its insert", waits[len(waits)/2], waits[len(waits)*95/100])
 }

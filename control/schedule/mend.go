@@ -33,8 +33,8 @@ type mender struct {
 
 func (m *mender) run(ctx context.Context) {
 	anew := false
-	for ctx.Err() == nil {
-		if !pause(ctx, m.every) || !m.answers(ctx) {
+	for first := true; ctx.Err() == nil; first = false {
+		if !first && !pause(ctx, m.every) || !m.answers(ctx) {
 			continue
 		}
 		since := m.now()

@@ -14,7 +14,7 @@ type Claim struct {
 	PoolGroup     string
 	PolicyVersion int64          // the version under which it was planned
 	Relabels      []plan.Loan    // done first: BORROWED becomes OWN where it still runs and the lane has own units
-	Lending       []plan.Lending // flags of lanes, written before the starts are decided
+	Lending       []plan.Lending // lanes that lend again, before the starts are decided; those that stop, after them
 	Repaid        []plan.Repaid  // taken from debts
 	Starts        []ClaimStart
 }

@@ -46,6 +46,17 @@ type counted struct {
 	*facts.Claims
 	snapshots atomic.Int64
 	pages     atomic.Int64
+	others    atomic.Int64 // questions for events, and claims
+}
+
+func (c *counted) QueueEvents(ctx context.Context, group, lease string, term int64, done []uuid.UUID, limit int) (queue.Events, error) {
+	c.others.Add(1)
+	return c.Backlogs.QueueEvents(ctx, group, lease, term, done, limit)
+}
+
+func (c *counted) Claim(ctx context.Context, claim schedule.Claim) ([]schedule.Claimed, error) {
+	c.others.Add(1)
+	return c.Claims.Claim(ctx, claim)
 }
 
 func (c *counted) Backlog(ctx context.Context, group string, after uuid.UUID, limit int) ([]queue.Item, error) {
