@@ -14,7 +14,7 @@ type simulateFairnessCmd struct {
 }
 
 // longRunHours is for how long a tenant must have had work without a break for its share to count.
-const longRunHours = 2
+const longRunHours = 4
 
 // Run makes the tables of the README.
 func (c *simulateFairnessCmd) Run(e *env) error {

@@ -236,7 +236,10 @@ func readPlans(name string) (map[string]string, error) {
 	return plans, nil
 }
 
-// simulateAll plays the jobs, as many at a time as there are processors, and tells how far it is once a second.
+// tellEvery is how often a simulation says how far it is.
+const tellEvery = 5 * time.Second
+
+// simulateAll plays the jobs, as many at a time as there are processors, and tells how far it is now and then.
 func simulateAll(ctx context.Context, jobs []simulate.Config, tell io.Writer) ([]*simulate.Result, error) {
 	results := make([]*simulate.Result, len(jobs))
 	var mu sync.Mutex
@@ -246,7 +249,7 @@ func simulateAll(ctx context.Context, jobs []simulate.Config, tell io.Writer) ([
 		mu.Lock()
 		defer mu.Unlock()
 		at[i] = p
-		if time.Since(last) < time.Second {
+		if time.Since(last) < tellEvery {
 			return
 		}
 		last = time.Now()
