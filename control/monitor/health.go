@@ -148,7 +148,10 @@ func (s *State) foldMachine(m Machine, local []HealthRow, wanted int64, at time.
 		if l.CheckedAt.After(looked.Since) {
 			looked.Since = l.CheckedAt
 		}
-		h := HealthRow{Kind: "starvation", Name: l.Lane, Text: l.Exempt, Number: l.Tenants, Since: l.OldestAt, Bound: l.BoundSeconds, Good: l.Tenants == 0}
+		h := HealthRow{Kind: "starvation", Name: l.Lane, Text: l.Exempt, Number: l.Tenants, Since: l.OldestAt, Good: l.Tenants == 0}
+		if l.Exempt == "" {
+			h.Bound = l.BoundSeconds
+		}
 		if !h.Good {
 			h.Code = HealthStarved
 		}

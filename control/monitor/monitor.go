@@ -120,8 +120,8 @@ func (m *Monitor) Attach(t Topic, fn func(Update)) (detach func(), ok bool) {
 	if b == nil {
 		return nil, false
 	}
-	detach = b.attach(fn)
-	return sync.OnceFunc(func() { detach(); m.details.close(t) }), true
+	leave := b.attach(fn)
+	return sync.OnceFunc(func() { leave(); m.details.close(t) }), true
 }
 
 // Watch tells that somebody looks at the topic until release is called. When it returns, the topic's

@@ -1,7 +1,5 @@
 package page
 
-import "fairlane/views"
-
 // LaneNow is the live part of a lane's page.
 type LaneNow struct {
 	Live Live
@@ -55,5 +53,3 @@ type StarvedLine struct {
 	Task                                               string
 	Capped                                             bool
 }
-
-func (l LaneLine) stoppedText() string { return views.Time(l.StoppedSince) }

@@ -75,26 +75,39 @@ func (s *Console) tenantPastOf(c *gin.Context, state *monitor.State, card monito
 	return p, err
 }
 
-// waitLines sums the last hour and the last day up.
+// minutesReach is how far back minutes are surely kept.
+const minutesReach = 5 * time.Hour
+
+// waitLines sums the last hour and the last day up; of the day whole hours where they have been made, and
+// minutes since.
 func (s *Console) waitLines(ctx context.Context, card monitor.TenantCard, now time.Time) ([]page.WaitLine, error) {
-	var out []page.WaitLine
-	for _, span := range []struct {
-		label       views.Key
-		length, bin time.Duration
-	}{{"promise.hour", time.Hour, time.Minute}, {"promise.day", 24 * time.Hour, time.Hour}} {
-		points, err := s.cfg.Past.TenantPast(ctx, card.ID, card.Lane, now.Add(-span.length), span.bin)
-		if err != nil {
-			return nil, err
-		}
-		var sum monitor.TenantPoint
-		for _, p := range points {
-			sum.Served, sum.Lane, sum.Entitled, sum.Starts = sum.Served+p.Served, sum.Lane+p.Lane, sum.Entitled+p.Entitled, sum.Starts+p.Starts
-			sum.Waits = sum.Waits.Add(p.Waits)
-		}
-		out = append(out, page.WaitLine{Span: views.T(ctx, span.label), Starts: views.Int(sum.Starts), P50: page.SecondsOf(ctx, sum.Waits.Quantile(.5)),
-			P95: page.SecondsOf(ctx, sum.Waits.Quantile(.95)), Share: page.BasisPoints(sum.Share()), Entitled: page.BasisPoints(sum.Entitlement())})
+	hour, err := s.cfg.Past.TenantPast(ctx, card.ID, card.Lane, now.Add(-time.Hour), time.Minute)
+	if err != nil {
+		return nil, err
 	}
-	return out, nil
+	day, err := s.cfg.Past.TenantPast(ctx, card.ID, card.Lane, now.Add(-24*time.Hour), time.Hour)
+	if err != nil {
+		return nil, err
+	}
+	since := now.Add(-minutesReach)
+	if n := len(day); n > 0 && day[n-1].At.Add(time.Hour).After(since) {
+		since = day[n-1].At.Add(time.Hour)
+	}
+	rest, err := s.cfg.Past.TenantPast(ctx, card.ID, card.Lane, since, time.Minute)
+	if err != nil {
+		return nil, err
+	}
+	return []page.WaitLine{waitLine(ctx, "promise.hour", hour), waitLine(ctx, "promise.day", append(day, rest...))}, nil
+}
+
+func waitLine(ctx context.Context, label views.Key, points []monitor.TenantPoint) page.WaitLine {
+	var sum monitor.TenantPoint
+	for _, p := range points {
+		sum.Served, sum.Lane, sum.Entitled, sum.Starts = sum.Served+p.Served, sum.Lane+p.Lane, sum.Entitled+p.Entitled, sum.Starts+p.Starts
+		sum.Waits = sum.Waits.Add(p.Waits)
+	}
+	return page.WaitLine{Span: views.T(ctx, label), Starts: views.Int(sum.Starts), P50: page.SecondsOf(ctx, sum.Waits.Quantile(.5)),
+		P95: page.SecondsOf(ctx, sum.Waits.Quantile(.95)), Share: page.BasisPoints(sum.Share()), Entitled: page.BasisPoints(sum.Entitlement())}
 }
 
 // placeLines joins what the tenant owes, which the database knows, with its place, which the scheduler does.
