@@ -179,11 +179,12 @@ func (t *turn) work(ctx context.Context) (again bool, wake time.Time, err error)
 	if t.cfg.Observer != nil {
 		t.cfg.Observer.Cycled(t.last.Sub(began))
 	}
-	if err := t.correct(ctx, refused); err != nil {
+	corrected, err := t.correct(ctx, refused)
+	if err != nil {
 		return false, wake, err
 	}
 	changed, err := t.tenantsMoved(ctx)
-	return p.More || changed, p.Wake, err
+	return p.More || corrected || changed, p.Wake, err
 }
 
 // follow puts the policy in force into the planner; false while there is none. The list of tenants is

@@ -155,8 +155,9 @@ func (t *turn) verify(ctx context.Context) error {
 }
 
 // correct looks at tasks that the index holds otherwise than PostgreSQL does: those that a claim has
-// refused as tasks, and those that a shared index could not explain itself.
-func (t *turn) correct(ctx context.Context, refused []plan.Start) error {
+// refused as tasks, and those that a shared index could not explain itself. It tells whether anything was
+// put right: then what stood behind it can start.
+func (t *turn) correct(ctx context.Context, refused []plan.Start) (bool, error) {
 	ids := make([]uuid.UUID, len(refused))
 	for i := range refused {
 		ids[i] = refused[i].TaskID
@@ -165,11 +166,11 @@ func (t *turn) correct(ctx context.Context, refused []plan.Start) error {
 		return t.repair(ctx, ids)
 	}
 	if len(ids) == 0 {
-		return nil
+		return false, nil
 	}
 	waits, err := t.store.Look(ctx, t.cfg.Group, ids)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var gone []queue.Gone
 	for _, s := range refused {
@@ -177,16 +178,16 @@ func (t *turn) correct(ctx context.Context, refused []plan.Start) error {
 			gone = append(gone, queue.Gone{TaskID: s.TaskID, Version: s.TaskVersion, Lane: s.Lane, TenantID: s.TenantID})
 		}
 	}
-	return t.feed.apply(waits, gone)
+	return len(gone) > 0, t.feed.apply(waits, gone)
 }
 
-func (t *turn) repair(ctx context.Context, ids []uuid.UUID) error {
+func (t *turn) repair(ctx context.Context, ids []uuid.UUID) (bool, error) {
 	entries, err := t.shared.Examine(ids) // before PostgreSQL is read
 	if err != nil {
-		return errors.Join(errIndex, err)
+		return false, errors.Join(errIndex, err)
 	}
 	if len(entries) == 0 {
-		return nil
+		return false, nil
 	}
 	ids = ids[:0]
 	for i := range entries {
@@ -194,7 +195,7 @@ func (t *turn) repair(ctx context.Context, ids []uuid.UUID) error {
 	}
 	waits, err := t.store.Look(ctx, t.cfg.Group, ids)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var repairs []queue.Repair
 	for i := range entries {
@@ -209,11 +210,11 @@ func (t *turn) repair(ctx context.Context, ids []uuid.UUID) error {
 		}
 	}
 	if len(repairs) == 0 {
-		return nil
+		return false, nil
 	}
 	t.cfg.Log.Warn("queue index differs from what waits", "group", t.cfg.Group, "tasks", len(repairs))
 	if err := t.shared.Repair(repairs); err != nil {
-		return errors.Join(errIndex, err)
+		return false, errors.Join(errIndex, err)
 	}
-	return nil
+	return true, nil
 }
