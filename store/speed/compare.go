@@ -59,7 +59,7 @@ func (x *QueueIndex) Scan(ctx context.Context, group string, at queue.Cursor, li
 	}
 	var spots []spot
 	for i := 0; i+1 < len(pairs); i += 2 {
-		if len(pairs[i]) != 16 { // no task has such a name
+		if len(pairs[i]) != 16 || pairs[i+1] == "" { // no task has such a name, or is nothing
 			if err := x.client.rdb.HDel(ctx, x.key(group, s, "items"), pairs[i]).Err(); err != nil {
 				return nil, at, indexError(err)
 			}
