@@ -21,6 +21,8 @@ func TestConsole(t *testing.T) {
 	t.Run("E11_EveryPageIsCrawled", func(t *testing.T) { t.Parallel(); testPagesAreAll(t, p.in(t)) })
 	t.Run("E10_KeyboardReachesEverything", func(t *testing.T) { t.Parallel(); testKeyboard(t, p.in(t)) })
 	t.Run("E11_LanguageSwitchKeepsTheForm", func(t *testing.T) { t.Parallel(); testLanguageSwitch(t, p.in(t)) })
+	t.Run("E23_ChartsHaveTablesAndFollow", func(t *testing.T) { t.Parallel(); testChartsFollow(t, p.in(t)) })
+	t.Run("E25_TaskPageFollowsTheTask", func(t *testing.T) { t.Parallel(); testTaskFollows(t, p.in(t)) })
 	t.Run("E23_PauseStopsTheDOM", func(t *testing.T) { t.Parallel(); testPause(t, p.in(t)) })
 	for _, lang := range languages {
 		t.Run("E01_ReasonIsNeededAndSurvives/"+lang, func(t *testing.T) { t.Parallel(); testReasonIsNeededAndSurvives(t, p.in(t), lang) })
