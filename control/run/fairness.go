@@ -25,7 +25,7 @@ func (c *simulateFairnessCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	trials, err := workload.Trials(source, c.Hours, c.Seed, true)
+	trials, err := workload.Trials(source, 0, c.Hours, c.Seed)
 	if err != nil {
 		return err
 	}

@@ -30,13 +30,12 @@ const (
 	TrialUnbacked = "unbacked" // the same, but the borrower has nothing of its own: loans end with their tasks only
 )
 
-// Trials makes the simulations for so many hours of the published day. baselines adds those that share
-// by order of arrival or by turns.
-func Trials(s *Source, hours float64, seed uint64, baselines bool) ([]Trial, error) {
+// Trials makes the simulations for so many hours of the published day, from an hour on.
+func Trials(s *Source, from, hours float64, seed uint64) ([]Trial, error) {
 	var out []Trial
 	var failed error
 	add := func(name string, o Options, c simulate.Config) {
-		o.Hours, o.Seed = hours, seed
+		o.From, o.Hours, o.Seed = from, hours, seed
 		if failed != nil {
 			return
 		}
@@ -47,7 +46,7 @@ func Trials(s *Source, hours float64, seed uint64, baselines bool) ([]Trial, err
 	fair := Fair()
 	for _, load := range Loads {
 		add(TrialShares, Options{Load: load}, simulate.Config{Document: fair})
-		if baselines && failed == nil {
+		if failed == nil {
 			for _, mode := range []simulate.Mode{simulate.FIFO, simulate.RoundRobin} {
 				c := out[len(out)-1].Config
 				c.Mode = mode
