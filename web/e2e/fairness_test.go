@@ -116,6 +116,11 @@ func duelDocument(t testing.TB) *policy.Document {
 	lane := d.Lanes[1]
 	lane.Code, lane.Accounts = duelLane, []policy.LaneAccount{{PoolGroup: policy.DefaultGroup, ReservedUnits: duelUnits}}
 	d.Lanes = append(d.Lanes, lane)
+	for i := range d.Pools {
+		if d.Pools[i].Model == duelModel {
+			d.Pools[i].LaneMinimums = []policy.LaneMinimum{}
+		}
+	}
 	plan := d.Plans[0]
 	plan.Code, plan.Models = "duel", []string{duelModel}
 	s := &plan.Settings

@@ -97,17 +97,18 @@ func (p *Platform) perMinute(v int64) int64 { return int64(math.Round(float64(v)
 
 func pointer(v int64) *int64 { return &v }
 
-// lanes hold 68 of the platform's 120 units; the rest is common, so that a lane that is quiet leaves little
-// idle. In the busiest hour every lane asks for more than it holds and queues form; later ones drain them.
+// lanes hold 90 of the platform's 120 units; the rest is common. In the busiest hour every lane asks for more
+// than it holds and queues form; later ones drain them. Through the working day enterprise customers ask for
+// far less than their lane holds while paid ones ask for more than theirs and the common units.
 //
 // What enterprise and paid customers leave idle is lent to tasks that are short enough to be gone when it
 // is wanted back; a few units are kept free for those that come before.
 var lanes = map[string]laneSpec{
-	control.LaneEnterprise: {weight: 8, reserved: 30, headroom: 6, lendable: 18, lendsTo: []string{control.LanePaid, control.LaneStandard}},
-	control.LanePaid:       {weight: 4, reserved: 24, headroom: 8, lendable: 8, lendsTo: []string{control.LaneStandard, control.LaneBestEffort}, borrows: 12},
-	control.LaneStandard:   {weight: 2, reserved: 4, borrows: 12},
+	control.LaneEnterprise: {weight: 8, reserved: 44, headroom: 6, lendable: 30, lendsTo: []string{control.LanePaid, control.LaneStandard}},
+	control.LanePaid:       {weight: 4, reserved: 28, headroom: 8, lendable: 8, lendsTo: []string{control.LaneStandard, control.LaneBestEffort}, borrows: 20},
+	control.LaneStandard:   {weight: 2, reserved: 6, borrows: 12},
 	control.LaneBestEffort: {borrows: 4},
-	control.LaneExpensive:  {weight: 4, reserved: 8},
+	control.LaneExpensive:  {weight: 4, reserved: 10},
 	control.LaneRecovery:   {weight: 1, reserved: 2},
 }
 
