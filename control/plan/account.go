@@ -13,6 +13,7 @@ type lending struct {
 	needy   bool  // some head lacked lane units when it was last looked at
 	calm    int64 // when that ended, microseconds
 	flag    bool  // stopped, as PostgreSQL has it
+	lent    bool  // in the plan in progress
 	loaded  bool
 }
 
@@ -101,7 +102,7 @@ func (p *Planner) lookLending() {
 			l.needy, l.calm = false, p.micro
 		}
 		if l.stopped && !l.needy && p.micro-l.calm >= l.rule.cooldown {
-			l.stopped = false
+			l.stopped, p.freed = false, true
 		}
 	}
 }
@@ -120,11 +121,17 @@ func (p *Planner) unmet(l *lane) (slots int64) {
 	return slots
 }
 
-// lendingMoved lists the lanes whose flag in PostgreSQL is not what the plan says.
+// lendingMoved lists the changes of the lanes' flags in PostgreSQL. A lane that lent in this plan and
+// then stopped has two.
 func (p *Planner) lendingMoved() (out []Lending) {
 	for _, l := range p.order {
-		if l.stopped != l.flag {
-			out = append(out, Lending{Lane: l.rule.code, Stopped: l.stopped})
+		flag := l.flag
+		if flag && (!l.stopped || l.lent) {
+			out = append(out, Lending{Lane: l.rule.code})
+			flag = false
+		}
+		if l.stopped && !flag {
+			out = append(out, Lending{Lane: l.rule.code, Stopped: true})
 		}
 	}
 	return out
@@ -135,7 +142,7 @@ func (p *Planner) loadLanes(s *Snapshot) {
 	p.common = s.Common[p.group]
 	for _, l := range p.order {
 		l.use = s.Lanes[LaneGroup{l.rule.code, p.group}]
-		l.flag = l.use.Stopped
+		l.flag, l.lent = l.use.Stopped, false
 		if !l.loaded {
 			l.loaded, l.stopped, l.since, l.calm = true, l.flag, p.micro, p.micro
 		}

@@ -44,6 +44,9 @@ func (p *Planner) Cycle(now time.Time, s Snapshot, batch int) Plan {
 	out := Plan{Starts: make([]Start, 0, min(batch, p.last+p.last/4+16))}
 	for len(out.Starts) < batch {
 		p.lookLending()
+		if p.freed {
+			p.reopen()
+		}
 		p.grantHolds()
 		c := p.pick()
 		if c == nil {
@@ -74,24 +77,22 @@ func (p *Planner) start(c choice) Start {
 		Account: account, SlotUnits: s.need.SlotUnits, CostMilli: h.CostMilli,
 	}
 	if from != nil {
-		k.Lender, k.from = from.rule.code, from
+		k.Lender, k.from, from.lent = from.rule.code, from, true
 	}
 	if m.who.rule.capped {
 		k.user = p.user(TenantUser{k.TenantID, k.UserID})
 	}
-	var ahead []entry // heads of the same tenant that do not fit and whose turn comes with this start
-	if len(p.contested) > 0 {
-		p.markLanes(l, p.ring.Cost(k.cost))
-		for i := range m.entries {
-			e := &m.entries[i]
-			if e == c.entry {
-				break
-			}
-			if e.cameWith(c.entry, c.phase) {
-				e.head.marked = true
-				ahead = append(ahead, *e)
-			}
+	var ahead []entry // of the same tenant: none of them fits
+	p.markLanes(l, p.ring.Cost(k.cost))
+	for i := range m.entries {
+		e := &m.entries[i]
+		if e == c.entry {
+			break
 		}
+		if e.cameWith(c.entry, c.phase) {
+			e.head.marked = true
+		}
+		ahead = append(ahead, *e)
 	}
 	p.withdraw(m)
 	if k.paid {
@@ -114,17 +115,11 @@ func (p *Planner) start(c choice) Start {
 		m.urgent = 0
 	}
 	p.turned(l, m, c.phase)
-	if len(p.contested) > 0 {
-		p.countPassed(&k, o, ahead)
-	}
-	kept := h.passed != nil && h.passed.pool != nil
+	p.countPassed(&k, o, ahead)
 	if h.passed != nil {
 		p.forgetPassed(h.passed)
 	}
 	p.count(&k, o, 1)
-	if kept {
-		p.reopen() // what was kept elsewhere is free again
-	}
 	p.pending = append(p.pending, k)
 	p.queue.Hide(k.ref, k.TaskID, true)
 	p.again(&k)

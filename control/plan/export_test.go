@@ -1,6 +1,11 @@
 package plan
 
-import "github.com/google/uuid"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+)
 
 // Deficits shows what a lane, and a tenant in it, may spend, scaled.
 func (p *Planner) Deficits(lane string, tenant uuid.UUID) (ofLane, ofTenant int64) {
@@ -33,4 +38,26 @@ func (p *Planner) InRing(lane string) (out []uuid.UUID) {
 func (p *Planner) Turn(lane string) (cur, cursor int64, streak int) {
 	l := p.lanes[lane]
 	return l.ring.Now().Pos, l.cursor, l.streak
+}
+
+// Debt shows what a tenant owes in its lane's ring, scaled.
+// ok is false when the planner has forgotten the tenant, which then owes what PostgreSQL says.
+func (p *Planner) Debt(lane string, tenant uuid.UUID) (debt int64, ok bool) {
+	if m := p.find(tenant, lane); m != nil {
+		return m.Debt(), true
+	}
+	return 0, false
+}
+
+// Holds lists the earmarks by ticket.
+func (p *Planner) Holds() (out string) {
+	for _, h := range p.holds {
+		kept := []string{h.pool.rule.key}
+		for _, g := range h.groups {
+			kept = append(kept, g.rule.key)
+		}
+		slices.Sort(kept)
+		out += fmt.Sprintln(h.task, kept, h.lane != nil, h.skips)
+	}
+	return out
 }

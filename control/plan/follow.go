@@ -43,6 +43,7 @@ func (p *Planner) party(backlog int, code string, id uuid.UUID) *party {
 		m := &party{code: code, lane: p.lanes[code], who: t, used: p.inLane[key], owed: p.debts[key]}
 		p.settleDebt(m)
 		t.parties = append(t.parties, m)
+		t.known = false // what it owes in this lane was not read
 		i = len(t.parties) - 1
 	}
 	m := t.parties[i]
@@ -80,7 +81,7 @@ func (p *Planner) read(m *party) {
 func (p *Planner) remember(m *party) []head {
 	was := p.was[:0]
 	for i := range m.heads {
-		if h := &m.heads[i]; h.marked || h.passed != nil {
+		if h := &m.heads[i]; h.marked || h.turned || h.passed != nil {
 			was = append(was, *h)
 		}
 	}
@@ -93,7 +94,7 @@ func (p *Planner) recall(m *party, was []head) {
 	for i := range was {
 		w := &was[i]
 		if j := slices.IndexFunc(m.heads, func(h head) bool { return h.TaskID == w.TaskID }); j >= 0 {
-			m.heads[j].marked, m.heads[j].passed = w.marked, w.passed
+			m.heads[j].marked, m.heads[j].turned, m.heads[j].passed = w.marked, w.turned, w.passed
 		} else if w.passed != nil {
 			p.forgetPassed(w.passed)
 		}

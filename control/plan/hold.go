@@ -181,9 +181,8 @@ func (p *Planner) release(h *passed) {
 	}
 	if s := h.stand; s != nil {
 		s.lane.met = slices.DeleteFunc(s.lane.met, func(o *stand) bool { return o == s })
-		p.contested = slices.DeleteFunc(p.contested, func(o *stand) bool { return o == s })
 	}
-	h.earmark = earmark{}
+	h.earmark, p.freed = earmark{}, true
 	p.holds = slices.DeleteFunc(p.holds, func(o *passed) bool { return o == h })
 }
 

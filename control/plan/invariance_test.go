@@ -180,7 +180,8 @@ func TestWorkIsConserved(t *testing.T) {
 				continue
 			}
 			if p.n.fits(task) {
-				t.Fatalf("task %v of tenant %v waits although %s has room and account %s units", id, task.TenantID, p.n.fit(task), p.n.account(task))
+				account, _ := p.n.account(task)
+				t.Fatalf("task %v of tenant %v waits although %s has room and account %s units", id, task.TenantID, p.n.fit(task, false), account)
 			}
 		}
 		sequences++

@@ -103,12 +103,35 @@ func drawSettings(t *rapid.T, lanes, i int) policy.TenantSettings {
 	}
 }
 
+func drawAccount(t *rapid.T, own int64, lanes int) policy.LaneAccount {
+	a := policy.LaneAccount{PoolGroup: testGroup, ReservedUnits: own}
+	if rapid.Bool().Draw(t, "lends") {
+		a.HeadroomUnits, a.LendableUnits = small(t, "headroom", 0, 2), small(t, "lendable", 0, 6)
+		a.BorrowTimeout, a.Cooldown = rapid.SampledFrom([]int64{100, 30}).Draw(t, "borrow timeout"), small(t, "cooldown", 0, 40)
+		for i := range lanes {
+			if rapid.IntRange(0, 3).Draw(t, "to") > 0 {
+				a.LendsTo = append(a.LendsTo, fmt.Sprintf("L%d", i))
+			}
+		}
+	}
+	a.BorrowLimit = rapid.SampledFrom([]int64{0, 2, 5}).Draw(t, "borrow limit")
+	return a
+}
+
+// drawMinimums keeps units of a pool for a lane, sometimes.
+func drawMinimums(t *rapid.T, lanes int) []policy.LaneMinimum {
+	if rapid.IntRange(0, 3).Draw(t, "minimum") > 0 {
+		return nil
+	}
+	return []policy.LaneMinimum{{Lane: fmt.Sprintf("L%d", small(t, "lane", 0, int64(lanes-1))), Units: small(t, "units", 1, 2)}}
+}
+
 func drawDocument(t *rapid.T) (*policy.Document, []plan.TenantPlan) {
 	lanes := int(rapid.SampledFrom([]int64{3, 4, 2, 1}).Draw(t, "lanes"))
 	d := &policy.Document{
 		Scheduling: policy.Scheduling{
 			BaseQuantumUnits: small(t, "base", 1, 6), BurstRounds: small(t, "burst rounds", 1, 5), InitialBurstCredit: rapid.SampledFrom([]int64{0, 0, 3}).Draw(t, "credit"),
-			AgingStepSeconds: small(t, "aging step", 10, 60), AgingCap: small(t, "aging cap", 3, 4), FitScan: rapid.SampledFrom([]int64{3, 16, 1, 0}).Draw(t, "fit scan"), MaxSkips: 4,
+			AgingStepSeconds: small(t, "aging step", 10, 60), AgingCap: small(t, "aging cap", 3, 4), FitScan: rapid.SampledFrom([]int64{3, 16, 1, 0}).Draw(t, "fit scan"), MaxSkips: small(t, "max skips", 1, 3),
 		},
 		Switches: policy.Switches{AdmissionOpen: true, SchedulingRunning: true},
 	}
@@ -118,7 +141,7 @@ func drawDocument(t *rapid.T) (*policy.Document, []plan.TenantPlan) {
 		capacity += own
 		d.Lanes = append(d.Lanes, policy.Lane{
 			Code: fmt.Sprintf("L%d", i), Weight: drawWeight(t), Strategy: rapid.SampledFrom([]policy.Strategy{policy.DRR, policy.DRR, policy.WRR}).Draw(t, "strategy"),
-			Accounts: []policy.LaneAccount{{PoolGroup: testGroup, ReservedUnits: own}},
+			Accounts: []policy.LaneAccount{drawAccount(t, own, lanes)},
 		})
 	}
 	if rapid.Bool().Draw(t, "routed") {
@@ -132,6 +155,7 @@ func drawDocument(t *rapid.T) (*policy.Document, []plan.TenantPlan) {
 	for i := range rapid.SampledFrom([]int{4, 5, 3, 1}).Draw(t, "pools") {
 		d.Pools = append(d.Pools, policy.Pool{
 			Key: fmt.Sprintf("p%d", i), Kind: policy.PoolProvider, Group: testGroup, Model: fmt.Sprintf("m%d", rapid.SampledFrom([]int{0, 1, 2}).Draw(t, "model")), CapacityUnits: drawCapacity(t),
+			CanLookUp: rapid.IntRange(0, 3).Draw(t, "look up") > 0, LaneMinimums: drawMinimums(t, lanes),
 			Preference: small(t, "preference", 0, 1), Parents: rapid.SampledFrom([][]string{nil, {"g0"}, {"g1"}, {"g0", "g1"}}).Draw(t, "parents"),
 		})
 	}
@@ -141,12 +165,20 @@ func drawDocument(t *rapid.T) (*policy.Document, []plan.TenantPlan) {
 		d.Plans = append(d.Plans, policy.Plan{Code: code, Settings: drawSettings(t, lanes, i)})
 		tenants = append(tenants, plan.TenantPlan{ID: numbered('t', i+1), Code: code, PlanCode: code})
 	}
+	for i := range d.Pools {
+		switch p := &d.Pools[i]; rapid.IntRange(0, 7).Draw(t, "dedicated") {
+		case 0:
+			p.DedicatedTenants = []uuid.UUID{tenants[0].ID}
+		case 1:
+			p.DedicatedLanes = []string{"L0"}
+		}
+	}
 	return d, tenants
 }
 
 // act does one random thing.
 func (p *pair) act(t *rapid.T) {
-	switch rapid.SampledFrom([]string{"arrive", "arrive", "arrive", "cycle", "cycle", "cycle", "complete", "complete", "cancel", "publish", "wait"}).Draw(t, "action") {
+	switch rapid.SampledFrom([]string{"arrive", "arrive", "arrive", "cycle", "cycle", "cycle", "complete", "complete", "cancel", "publish", "wait", "wait", "breaker"}).Draw(t, "action") {
 	case "arrive":
 		for range rapid.SampledFrom([]int{6, 12, 3, 1}).Draw(t, "how many") {
 			p.arrive(t)
@@ -156,6 +188,8 @@ func (p *pair) act(t *rapid.T) {
 	case "complete":
 		for _, id := range p.sorted() {
 			if rapid.Bool().Draw(t, "ends") {
+				r := p.running[id]
+				p.debts[plan.TenantLane{Tenant: r.TenantID, Lane: r.Lane}] += rapid.SampledFrom([]int64{0, 3000, 20_000, -2000, -20_000}).Draw(t, "correction")
 				p.finish(id)
 			}
 		}
@@ -168,6 +202,14 @@ func (p *pair) act(t *rapid.T) {
 		}
 	case "publish":
 		p.change(t)
+	case "breaker":
+		o := rapid.SampledFrom(p.doc.Pools).Draw(t, "pool").Key
+		u, ok := p.world.pools[o]
+		if !ok {
+			u.Limit = -1
+		}
+		u.Open, u.Limit = rapid.IntRange(0, 2).Draw(t, "open") == 0, rapid.SampledFrom([]int64{-1, -1, 1, 3}).Draw(t, "limit")
+		p.world.pools[o] = u
 	case "wait":
 		p.now += small(t, "seconds", 1, 40)
 	}
@@ -197,7 +239,7 @@ func (p *pair) arrive(t *rapid.T) {
 		Lane: lane, Group: testGroup, Band: control.Band(rapid.SampledFrom([]int{2, 3, 1, 0, 4}).Draw(t, "band")), Route: model, Model: model,
 		Kind:      map[string]control.Kind{"m0": control.KindImage, "m1": control.KindVideo, "m2": control.KindVideo}[model],
 		SlotUnits: rapid.SampledFrom([]int64{1, 1, 1, 2, 3}).Draw(t, "slots"), CostMilli: rapid.SampledFrom([]int64{1000, 1000, 2500, 4000, 7000, 50_000}).Draw(t, "cost"),
-		QueuedSince: since, EligibleAt: second(p.now + rapid.SampledFrom([]int64{0, 0, 0, 5, 30}).Draw(t, "delay")),
+		P95: time.Duration(rapid.SampledFrom([]int64{20, 60, 200}).Draw(t, "p95")) * time.Second, QueuedSince: since, EligibleAt: second(p.now + rapid.SampledFrom([]int64{0, 0, 0, 5, 30}).Draw(t, "delay")),
 	}
 	if err := p.queue.Upsert(it); err != nil {
 		t.Fatal(err)
@@ -217,7 +259,7 @@ func (p *pair) change(t *rapid.T) {
 		own := rapid.SampledFrom([]int64{6, 12, 3, 1, 0}).Draw(t, "own")
 		p.doc.PoolGroups[0].CapacityUnits = max(1, p.doc.PoolGroups[0].CapacityUnits+own-l.Accounts[0].ReservedUnits)
 		l.Weight, l.Paused = drawWeight(t), rapid.IntRange(0, 3).Draw(t, "paused") == 0
-		l.Accounts = []policy.LaneAccount{{PoolGroup: testGroup, ReservedUnits: own}}
+		l.Accounts = []policy.LaneAccount{drawAccount(t, own, len(p.doc.Lanes))}
 		l.Strategy = rapid.SampledFrom([]policy.Strategy{policy.DRR, policy.DRR, policy.WRR}).Draw(t, "strategy")
 	case "pool":
 		o := &p.doc.Pools[rapid.IntRange(0, len(p.doc.Pools)-1).Draw(t, "pool")]
@@ -245,6 +287,15 @@ func (p *pair) describe(id uuid.UUID) string {
 		id, k.Lane, k.Band, k.Route, k.UserID[15], k.SlotUnits, k.QueuedSince.Sub(second(p.now)), k.hidden, held.Gate)
 }
 
+func (n *naive) held() (out string) {
+	for _, t := range n.holders() {
+		kept := slices.Clone(t.kept)
+		slices.Sort(kept)
+		out += fmt.Sprintln(t.TaskID, kept, t.inLane, t.skips)
+	}
+	return out
+}
+
 // cycleBoth plans with both, compares, and answers both alike.
 func (p *pair) cycleBoth(t *rapid.T) {
 	batch := rapid.SampledFrom([]int{1, 2, 3, 1000}).Draw(t, "batch")
@@ -252,20 +303,24 @@ func (p *pair) cycleBoth(t *rapid.T) {
 	needs := p.planner.Needs(second(p.now))
 	got := p.planner.Cycle(second(p.now), p.snapshot(needs), batch)
 	want := p.n.cycle(p.now, batch)
-	for i := range max(len(got.Starts), len(want)) {
+	for i := range max(len(got.Starts), len(want.Starts)) {
 		var a, b plan.Start
 		if i < len(got.Starts) {
 			s := got.Starts[i]
-			a = plan.Start{TaskID: s.TaskID, Pool: s.Pool, Account: s.Account}
+			a = plan.Start{TaskID: s.TaskID, Pool: s.Pool, Account: s.Account, Lender: s.Lender}
 		}
-		if i < len(want) {
-			b = want[i]
+		if i < len(want.Starts) {
+			b = want.Starts[i]
 		}
-		if a.TaskID != b.TaskID || a.Pool != b.Pool || a.Account != b.Account {
-			t.Log(p.describe(a.TaskID), p.describe(b.TaskID))
-			t.Fatalf("start %d of %d (model: %d): planner %v, model %v", i, len(got.Starts), len(want), a, b)
+		if a.TaskID != b.TaskID || a.Pool != b.Pool || a.Account != b.Account || a.Lender != b.Lender {
+			t.Log(p.describe(a.TaskID), p.describe(b.TaskID), p.dbg(a.TaskID), p.dbg(b.TaskID))
+			t.Fatalf("start %d of %d (model: %d): planner %v, model %v", i, len(got.Starts), len(want.Starts), a, b)
 		}
 	}
+	if a, b := fmt.Sprint(got.Relabels, got.Lending, got.Repaid), fmt.Sprint(want.Relabels, want.Lending, want.Repaid); a != b {
+		t.Fatalf("beside the starts the planner says %s, the model %s", a, b)
+	}
+	p.beside(got)
 	var done []plan.Start
 	for _, s := range got.Starts {
 		if gate, pool := p.check(s); gate != "" {
@@ -285,13 +340,20 @@ func (p *pair) cycleBoth(t *rapid.T) {
 		p.n.answer(s.TaskID, "", "")
 		done = append(done, s)
 	}
+	p.lend(got, true)
 	p.planner.Settle()
 	p.n.settle()
 	for _, m := range p.n.parties {
 		l := p.n.lane(m.lane)
+		if got, ok := p.planner.Debt(m.lane, m.tenant); ok && got != m.debt {
+			t.Fatalf("DBG %s tenant %d owes %d in %s, want %d", p.planner.Dbg(m.lane, m.tenant), m.tenant[15], got, m.lane, m.debt)
+		}
 		if lane, tenant := p.planner.Deficits(m.lane, m.tenant); lane != l.deficit || tenant != m.deficit {
 			t.Fatalf("deficits of %s and of tenant %d in it are %d and %d, want %d and %d", m.lane, m.tenant[15], lane, tenant, l.deficit, m.deficit)
 		}
+	}
+	if got, want := p.planner.Holds(), p.n.held(); got != want {
+		t.Fatalf("earmarks are %s, want %s", got, want)
 	}
 	for _, l := range p.n.lanes {
 		if busy := p.planner.Busy(l.Code); busy != l.busy {

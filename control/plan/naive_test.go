@@ -2,7 +2,7 @@ package plan_test
 
 import (
 	"bytes"
-	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/google/uuid"
@@ -28,17 +28,21 @@ type naive struct {
 	starts  []*nStart // of the cycle in progress
 	now     int64
 	// working copies of the counters
-	use    map[string]plan.LaneUse
-	common int64
-	pools  map[string]int64
-	used   map[uuid.UUID]plan.Use
-	inLane map[plan.TenantLane]plan.Use
-	users  map[plan.TenantUser]plan.UserUse
+	use          map[string]plan.LaneUse
+	common       int64
+	pools        map[string]plan.PoolUse
+	holds        map[string]*nTask // by pool
+	tickets, seq int64
+	relabels     []plan.Loan
+	used         map[uuid.UUID]plan.Use
+	inLane       map[plan.TenantLane]plan.Use
+	users        map[plan.TenantUser]plan.UserUse
 }
 
 type nTask struct {
 	queue.Item
-	hidden  bool
+	hidden bool
+	nPassed
 	refused plan.Gate
 	fresh   bool
 	pool    string
@@ -54,6 +58,7 @@ type nLane struct {
 	busy   bool
 	streak int
 	cursor int64
+	nLending
 }
 
 type nParty struct {
@@ -64,6 +69,7 @@ type nParty struct {
 	largest int64 // units in milli of the most expensive head, when last looked at
 	heads   []*nTask
 	urgent  int
+	owed    int64 // debt in milli-units as the database has it
 }
 
 type nStart struct {
@@ -72,76 +78,13 @@ type nStart struct {
 	lane    *nLane
 	pool    string
 	account control.Account
+	lender  *nLane
 	charged bool
 	paid    bool
 }
 
-// nMember of a ring; missed counts the turns that have passed since its last quantum.
-type nMember struct {
-	pos, weight, deficit, missed int64
-}
-
-type nRing struct {
-	cur, seq, w, base, burst int64
-	open                     *nMember
-}
-
-func (r *nRing) q(m *nMember) int64 { return r.base * m.weight }
-
-func (r *nRing) cap(m *nMember, largest int64) int64 { return max(r.q(m)*r.burst, largest*r.w) }
-
-// credit gives a member the quanta of the turns that passed, up to its cap.
-func (r *nRing) credit(m *nMember, largest int64) {
-	if m.missed > 0 {
-		m.deficit = min(m.deficit+m.missed*r.q(m), r.cap(m, largest))
-	}
-	m.missed = 0
-}
-
-// turn is a member with what it wants: cost 0 wants nothing but lets its turn pass, idle does not even.
-type turn struct {
-	*nMember
-	cost, largest int64
-	idle          bool
-}
-
-// walk goes from turn to turn until somebody can pay, on a copy; commit makes it so.
-func (r *nRing) walk(all []turn) (chosen int, commit func()) {
-	for i, t := range all {
-		if t.nMember == r.open && t.cost > 0 && t.cost*r.w <= t.deficit {
-			return i, func() { t.deficit -= t.cost * r.w }
-		}
-	}
-	missed := make([]int64, len(all))
-	slices.SortFunc(all, func(a, b turn) int { return cmp.Compare(a.pos, b.pos) })
-	at := 0
-	for at < len(all) && all[at].pos <= r.cur {
-		at++
-	}
-	for ; ; at++ {
-		i := at % len(all)
-		t := all[i]
-		if t.idle {
-			continue
-		}
-		if t.cost > 0 && t.weight > 0 {
-			carried := min(t.deficit+(t.missed+missed[i])*r.q(t.nMember), r.cap(t.nMember, max(t.largest, t.cost)))
-			if d := carried + r.q(t.nMember); d >= t.cost*r.w {
-				return i, func() {
-					for j := range all {
-						all[j].missed += missed[j]
-					}
-					t.deficit, t.missed = d-t.cost*r.w, 0
-					r.cur, r.open = t.pos, t.nMember
-				}
-			}
-		}
-		missed[i]++
-	}
-}
-
 func newNaive(w *world) *naive {
-	n := &naive{w: w, tasks: map[uuid.UUID]*nTask{}, streaks: map[uuid.UUID]int{}}
+	n := &naive{w: w, tasks: map[uuid.UUID]*nTask{}, streaks: map[uuid.UUID]int{}, holds: map[string]*nTask{}}
 	n.publish()
 	return n
 }
@@ -174,12 +117,16 @@ func (n *naive) publish() {
 			n.lanes = append(n.lanes, &nLane{nMember: nMember{pos: n.ring.seq}})
 		}
 		l := n.lanes[i]
-		if l.Strategy != d.Lanes[i].Strategy {
+		changed := l.Strategy != d.Lanes[i].Strategy
+		l.Lane = d.Lanes[i]
+		if changed {
 			for _, m := range n.all(l) {
-				m.deficit = 0
+				m.deficit, m.debt = 0, m.owed*l.ring.w
+				if l.Strategy == policy.WRR {
+					m.debt = 0
+				}
 			}
 		}
-		l.Lane = d.Lanes[i]
 		l.Paused = l.Paused || !d.Switches.SchedulingRunning
 		l.weight = l.Weight
 		n.retune(l)
@@ -188,9 +135,9 @@ func (n *naive) publish() {
 
 func (n *naive) scaleAll(r *nRing, w int64, each func(func(*nMember))) {
 	if r.w > 0 {
-		each(func(m *nMember) { m.deficit = m.deficit * w / r.w })
+		each(func(m *nMember) { m.deficit, m.debt = m.deficit*w/r.w, m.debt*w/r.w })
 	}
-	r.w, r.base, r.burst = w, n.set.BaseQuantumUnits*1000, n.set.BurstRounds
+	r.w, r.base, r.burst, r.repay = w, n.set.BaseQuantumUnits*1000, n.set.BurstRounds, n.set.RepayPermille
 }
 
 // retune gives a lane its largest weight: of the tenants at home in it, of all when tasks are routed to
@@ -278,15 +225,19 @@ func (n *naive) party(it queue.Item) *nParty {
 }
 
 func (n *naive) arrive(it queue.Item) {
-	n.tasks[it.TaskID] = &nTask{Item: it}
+	n.tasks[it.TaskID] = &nTask{Item: it, nPassed: nPassed{since: -1}}
 	n.party(it)
 }
 
-func (n *naive) cancel(id uuid.UUID) { delete(n.tasks, id) }
+func (n *naive) cancel(id uuid.UUID) {
+	n.release(n.tasks[id])
+	delete(n.tasks, id)
+}
 
 // cycle plans like the planner, and leaves the starts to be answered.
-func (n *naive) cycle(now int64, batch int) (out []plan.Start) {
+func (n *naive) cycle(now int64, batch int) (out plan.Plan) {
 	n.now = now
+	n.look()
 	n.load()
 	for _, t := range n.tasks {
 		if t.refused != "" && (n.behind(t) != t.seen || n.now >= t.until) {
@@ -296,8 +247,13 @@ func (n *naive) cycle(now int64, batch int) (out []plan.Start) {
 	n.look()
 	n.enroll()
 	n.mark()
+	n.endHolds()
+	n.waitTickets()
+	n.relabel()
 	n.starts = nil
 	for len(n.starts) < batch {
+		n.lookLending()
+		n.grantHolds()
 		if !n.pick() {
 			break
 		}
@@ -305,19 +261,25 @@ func (n *naive) cycle(now int64, batch int) (out []plan.Start) {
 		n.mark()
 	}
 	for _, s := range n.starts {
-		out = append(out, plan.Start{TaskID: s.task.TaskID, Pool: s.pool, Account: s.account})
+		start := plan.Start{TaskID: s.task.TaskID, Pool: s.pool, Account: s.account}
+		if s.lender != nil {
+			start.Lender = s.lender.Code
+		}
+		out.Starts = append(out.Starts, start)
 	}
+	out.Relabels, out.Lending, out.Repaid = n.relabels, n.lendingMoved(), n.repaid()
 	return out
 }
 
 func (n *naive) load() {
-	n.use, n.pools = map[string]plan.LaneUse{}, map[string]int64{}
+	n.use, n.pools = map[string]plan.LaneUse{}, map[string]plan.PoolUse{}
 	n.used, n.inLane, n.users = map[uuid.UUID]plan.Use{}, map[plan.TenantLane]plan.Use{}, map[plan.TenantUser]plan.UserUse{}
 	for k, v := range n.w.lanes {
 		n.use[k.Lane] = v
 	}
 	for k, v := range n.w.pools {
-		n.pools[k] = v.Used
+		v.Lanes = maps.Clone(v.Lanes)
+		n.pools[k] = v
 	}
 	for k, v := range n.w.used {
 		n.used[k] = v.Use
@@ -329,6 +291,9 @@ func (n *naive) load() {
 		n.users[k] = v
 	}
 	n.common = n.w.common[testGroup]
+	for _, m := range n.parties {
+		n.owe(m)
+	}
 }
 
 // look finds the heads of every tenant anew.
@@ -340,6 +305,7 @@ func (n *naive) look() {
 			m.largest = max(m.largest, t.CostMilli)
 		}
 	}
+	n.forgetPassed()
 }
 
 // heads of each band and route, and later ones of the route and other needs, in no order.
@@ -356,10 +322,11 @@ func (n *naive) heads(m *nParty) (out []*nTask) {
 	}
 	for _, g := range groups {
 		slices.SortFunc(g, older)
-		slots := map[int64]bool{}
+		met := map[control.Need]bool{}
 		for i, t := range g {
-			if i <= int(n.set.FitScan) && !slots[t.SlotUnits] {
-				slots[t.SlotUnits] = true
+			t.first = i == 0
+			if need := needOf(t); i <= int(n.set.FitScan) && !met[need] {
+				met[need] = true
 				out = append(out, t)
 			}
 		}
@@ -380,69 +347,6 @@ func (n *naive) userFull(t *nTask) bool {
 		t.Kind == control.KindVideo && u.Video >= r.UserMaxRunningVideo
 }
 
-func (n *naive) neverFits(t *nTask) bool {
-	own, common := n.w.accounts(t.Lane)
-	if t.SlotUnits > n.rule(t.TenantID).MaxRunningUnits || t.SlotUnits > max(own, common) {
-		return true
-	}
-	for _, p := range n.w.doc.Pools {
-		if p.Kind == policy.PoolProvider && p.Model == t.Model && n.smallest(p) >= t.SlotUnits {
-			return false
-		}
-	}
-	return true
-}
-
-func (n *naive) smallest(p policy.Pool) int64 {
-	c := p.CapacityUnits
-	for _, up := range p.Parents {
-		g, _ := n.w.doc.Pool(up)
-		c = min(c, n.smallest(*g))
-	}
-	return c
-}
-
-func (n *naive) free(p policy.Pool) int64 {
-	f := p.CapacityUnits - n.pools[p.Key]
-	if p.Paused {
-		f = 0
-	}
-	for _, up := range p.Parents {
-		g, _ := n.w.doc.Pool(up)
-		f = min(f, n.free(*g))
-	}
-	return f
-}
-
-// fit returns the pool that a task would run in; "" when none has room.
-func (n *naive) fit(t *nTask) string {
-	var all []policy.Pool
-	for _, p := range n.w.doc.Pools {
-		if p.Kind == policy.PoolProvider && p.Model == t.Model && n.free(p) >= t.SlotUnits {
-			all = append(all, p)
-		}
-	}
-	if len(all) == 0 {
-		return ""
-	}
-	slices.SortFunc(all, func(a, b policy.Pool) int {
-		fa, fb := (a.CapacityUnits-n.pools[a.Key])*b.CapacityUnits, (b.CapacityUnits-n.pools[b.Key])*a.CapacityUnits
-		return cmp.Or(cmp.Compare(a.Preference, b.Preference), cmp.Compare(fb, fa), cmp.Compare(a.Key, b.Key))
-	})
-	return all[0].Key
-}
-
-func (n *naive) account(t *nTask) control.Account {
-	own, common := n.w.accounts(t.Lane)
-	switch {
-	case own-n.use[t.Lane].Own >= t.SlotUnits:
-		return control.AccountOwn
-	case common-n.common >= t.SlotUnits:
-		return control.AccountCommon
-	}
-	return ""
-}
-
 func (n *naive) effective(m *nParty, t *nTask) int {
 	if t.Band == 0 {
 		if m.urgent >= 7 {
@@ -452,41 +356,6 @@ func (n *naive) effective(m *nParty, t *nTask) int {
 	}
 	steps := max(0, second(n.now).Sub(t.QueuedSince).Microseconds()) / (n.set.AgingStepSeconds * 1_000_000)
 	return max(1, int(t.Band)-int(min(steps, n.set.AgingCap)))
-}
-
-func (n *naive) fits(t *nTask) bool { return n.account(t) != "" && n.fit(t) != "" }
-
-func (n *naive) candidate(m *nParty) *nTask {
-	type kind struct {
-		band  control.Band
-		route string
-	}
-	oldest := map[kind]*nTask{}
-	for _, t := range m.heads {
-		k := kind{t.Band, t.Route}
-		if oldest[k] == nil || older(t, oldest[k]) < 0 {
-			oldest[k] = t
-		}
-	}
-	var list []*nTask
-	for _, t := range m.heads {
-		if oldest[kind{t.Band, t.Route}] == t || n.fits(t) {
-			list = append(list, t)
-		}
-	}
-	slices.SortFunc(list, func(a, b *nTask) int {
-		return cmp.Or(cmp.Compare(n.effective(m, a), n.effective(m, b)), older(a, b))
-	})
-	r, u := n.rule(m.tenant), n.used[m.tenant]
-	for _, t := range list {
-		if u.Units+t.SlotUnits > r.MaxRunningUnits || u.Tasks >= r.MaxRunningTasks {
-			return nil
-		}
-		if n.fits(t) {
-			return t
-		}
-	}
-	return nil
 }
 
 func (n *naive) enroll() {
@@ -576,10 +445,12 @@ func (n *naive) behind(t *nTask) [3]int64 {
 	switch t.refused {
 	case plan.GatePool:
 		p, _ := n.w.doc.Pool(t.pool)
-		return [3]int64{n.pools[t.pool], -1, p.CapacityUnits}
+		use := n.use0(t.pool)
+		return [3]int64{use.Used, use.Limit, p.CapacityUnits}
 	case plan.GateAccount:
 		own, _ := n.w.accounts(t.Lane)
-		return [3]int64{n.use[t.Lane].Own, n.common, own}
+		u := n.use[t.Lane]
+		return [3]int64{u.Own + u.Borrowed<<20 + u.Lent<<40, n.common, own}
 	case plan.GateTenant:
 		u := n.used[t.TenantID]
 		return [3]int64{u.Units, u.Tasks, n.version}

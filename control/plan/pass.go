@@ -15,7 +15,8 @@ import (
 // Its turn has come when
 //
 //   - the start of its own lane that was chosen comes after it: in a later phase, or in its phase after
-//     its place, or in the same tenant after it;
+//     its place, or in the same tenant after it (a head beyond its tenant's soft share has its place in
+//     the ring when any start passes it, but only a start beyond the soft share comes after it);
 //   - or, while it is the first of its lane that does not fit, another lane is served although the turn
 //     of its lane would have come before.
 //
@@ -37,6 +38,7 @@ type passed struct {
 type turns struct {
 	past     [none]int64    // the last start in a later phase than this
 	overAt   fair.Key       // the ring at the last start in phase over
+	overSeq  int64          // and its number
 	robin    fair.Key       // laps of the cursor and its place
 	robinsAt [none]fair.Key // the same at the last start in this phase
 }
@@ -82,6 +84,9 @@ func (p *Planner) unlist(e *entry) {
 		return
 	}
 	e.head.marked = e.marked()
+	if ring := e.stand.lane.ring; e.rank() == over && !ring.Now().Less(ring.Next(&e.party.Member, e.due.Cost, e.since.ring)) {
+		e.head.turned = true
+	}
 	s := e.stand
 	s.heads--
 	if h := e.head.passed; h != nil && h.ticket > 0 {
@@ -108,7 +113,7 @@ func (e *entry) marked() bool {
 	case share:
 		return !ring.Now().Less(ring.Next(&e.party.Member, e.due.Cost, e.since.ring))
 	case over:
-		return !t.overAt.Less(ring.Next(&e.party.Member, e.due.Cost, e.since.ring))
+		return e.head.turned && t.overSeq > e.since.seq || !t.overAt.Less(ring.Next(&e.party.Member, e.due.Cost, e.since.ring))
 	default:
 		next := fair.Key{Round: e.since.robin.Round, Pos: e.party.Pos()}
 		if next.Pos <= e.since.robin.Pos {
@@ -140,7 +145,7 @@ func (p *Planner) turned(l *lane, m *party, ph phase) {
 	}
 	switch ph {
 	case over:
-		l.turns.overAt = l.ring.Now()
+		l.turns.overAt, l.turns.overSeq = l.ring.Now(), p.seq
 	case reserve, leftover:
 		if m.Pos() <= l.turns.robin.Pos {
 			l.turns.robin.Round++
@@ -189,8 +194,8 @@ func (p *Planner) firstBlocked(l *lane) *entry {
 	var best *entry
 	var rank phase
 	var key fair.Key
-	for _, s := range p.contested {
-		if s.lane != l || p.hasRoom(s) {
+	for _, s := range l.met {
+		if s.heads == 0 || p.hasRoom(s) {
 			continue
 		}
 		for {
@@ -207,7 +212,8 @@ func (p *Planner) firstBlocked(l *lane) *entry {
 	if e := p.openBlocked(l); e != nil && (best == nil || e.rank() <= rank) {
 		best, rank, key = e, e.rank(), l.ring.Now()
 	}
-	if o := l.offer.entry; best != nil && l.offered && o != nil {
+	if best != nil && p.offers(l) {
+		o := l.offer.entry
 		if r := l.offer.phase; r < rank || r == rank && l.keyOf(o, r).Less(key) {
 			return nil
 		}
@@ -215,9 +221,9 @@ func (p *Planner) firstBlocked(l *lane) *entry {
 	return best
 }
 
-// openBlocked returns the first head of the tenant whose visit is open that the visit would pay for,
-// but does not fit.
-func (p *Planner) openBlocked(l *lane) *entry {
+// openBlocked returns, of the tenant whose visit is open, the first head of the earliest phase that the
+// visit would pay for, but that does not fit.
+func (p *Planner) openBlocked(l *lane) (first *entry) {
 	m := l.ring.Open()
 	if m == nil {
 		return nil
@@ -226,13 +232,14 @@ func (p *Planner) openBlocked(l *lane) *entry {
 	for i := range entries {
 		e := &entries[i]
 		if p.hasRoom(e.stand) {
-			return nil
+			break
 		}
-		if r := e.rank(); (r == share || r == over) && l.ring.Continues(m, e.due.Cost) {
-			return e
+		r := e.rank()
+		if (r == share || r == over) && (first == nil || r < first.rank()) && l.ring.Continues(m, e.due.Cost) {
+			first = e
 		}
 	}
-	return nil
+	return first
 }
 
 // before reports whether an entry comes before another one of its tenant.
@@ -301,7 +308,7 @@ func (p *Planner) countPassed(k *pick, o *pool, own []entry) {
 		if !e.head.First || !e.marked() || !p.blocked(e) {
 			return
 		}
-		e.head.marked, e.since = false, p.moment(e.stand.lane)
+		e.head.marked, e.head.turned, e.since = false, false, p.moment(e.stand.lane)
 		h := e.head.passed
 		if h == nil {
 			h = &passed{task: e.head.TaskID, party: e.party, first: p.micro}
@@ -317,12 +324,17 @@ func (p *Planner) countPassed(k *pick, o *pool, own []entry) {
 			}
 		}
 	}
-	for _, s := range p.contested {
-		if !s.lane.busy || !p.wants(s, k, o) || p.hasRoom(s) {
+	for _, l := range p.order {
+		if !l.busy {
 			continue
 		}
-		for _, e := range s.waiting {
-			count(e)
+		for _, s := range l.met {
+			if len(s.waiting) == 0 || !p.wants(s, k, o) || p.hasRoom(s) {
+				continue
+			}
+			for _, e := range s.waiting {
+				count(e)
+			}
 		}
 	}
 	for i := range own {

@@ -21,52 +21,52 @@ import (
 //
 // The queue must not be changed between Cycle and Settle.
 type Planner struct {
-	group     string
-	policy    *Policy
-	rules     *groupRule
-	queue     Queue
-	now       time.Time
-	micro     int64 // now
-	lanes     map[string]*lane
-	order     []*lane // policy order
-	ring      *fair.Ring
-	zero      int64    // place of the lane of weight 0 that started last
-	backlog   []*party // by the queue's number; nil: empty
-	tenants   map[uuid.UUID]*tenant
-	users     map[TenantUser]*user
-	pools     map[string]*pool
-	common    int64 // common units used
-	pending   []pick
-	hint      int // where the next answer is looked for
-	last      int // starts of the last cycle
-	refused   map[uuid.UUID]*refusal
-	moved     []*party // read since the last cycle: they may have to join or leave their ring
-	watched   []*stand // while they have room, something is passed over
-	agings    agings
-	asking    []*tenant // whose counters the next snapshots should hold
-	askUsers  []*user
-	from      int // where the next snapshot starts, when there are too many for one
-	fromUser  int
-	reading   *party         // what skip and take are about
-	full      []*user        // users at a cap that were met
-	was       []head         // of the party being read, before
-	skip      func(int) bool // skips and takes, made once
-	take      func(control.Head)
-	asked     Needs
-	inLane    map[TenantLane]Use // of the snapshot being taken over, for tenants that turn up meanwhile
-	debts     map[TenantLane]int64
-	passed    map[uuid.UUID]*passed // heads that were passed over
-	tickets   int64                 // last ticket given
-	holds     []*passed             // those that hold units, by ticket
-	queues    []*stand              // with tickets
-	contested []*stand              // that were without room while heads waited in them
-	seq       int64                 // starts so far
-	looks     int64                 // looks at tickets so far
-	classes   map[string]int        // of tenants, by the keys of their dedicated pools
-	loans     []Loan
-	relabels  []Loan
-	partly    bool      // more counters should be read than one snapshot is asked for
-	wake      time.Time // when the queue's next delayed task becomes eligible
+	group    string
+	policy   *Policy
+	rules    *groupRule
+	queue    Queue
+	now      time.Time
+	micro    int64 // now
+	lanes    map[string]*lane
+	order    []*lane // policy order
+	ring     *fair.Ring
+	zero     int64    // place of the lane of weight 0 that started last
+	backlog  []*party // by the queue's number; nil: empty
+	tenants  map[uuid.UUID]*tenant
+	users    map[TenantUser]*user
+	pools    map[string]*pool
+	common   int64 // common units used
+	pending  []pick
+	hint     int // where the next answer is looked for
+	last     int // starts of the last cycle
+	refused  map[uuid.UUID]*refusal
+	moved    []*party // read since the last cycle: they may have to join or leave their ring
+	watched  []*stand // while they have room, something is passed over
+	agings   agings
+	asking   []*tenant // whose counters the next snapshots should hold
+	askUsers []*user
+	from     int // where the next snapshot starts, when there are too many for one
+	fromUser int
+	reading  *party         // what skip and take are about
+	full     []*user        // users at a cap that were met
+	was      []head         // of the party being read, before
+	skip     func(int) bool // skips and takes, made once
+	take     func(control.Head)
+	asked    Needs
+	inLane   map[TenantLane]Use // of the snapshot being taken over, for tenants that turn up meanwhile
+	debts    map[TenantLane]int64
+	passed   map[uuid.UUID]*passed // heads that were passed over
+	tickets  int64                 // last ticket given
+	holds    []*passed             // those that hold units, by ticket
+	queues   []*stand              // with tickets
+	freed    bool                  // units that were kept are free again within a cycle
+	seq      int64                 // starts so far
+	looks    int64                 // looks at tickets so far
+	classes  map[string]int        // of tenants, by the keys of their dedicated pools
+	loans    []Loan
+	relabels []Loan
+	partly   bool      // more counters should be read than one snapshot is asked for
+	wake     time.Time // when the queue's next delayed task becomes eligible
 }
 
 // lane is a lane of the group with its ring of tenants.
@@ -127,6 +127,7 @@ type head struct {
 	stand     *stand // of its need
 	passed    *passed
 	marked    bool // its turn came, it did not fit, and that has not been counted
+	turned    bool // the ring has passed it while it was beyond its tenant's soft share
 	effective int
 }
 

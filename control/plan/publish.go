@@ -175,7 +175,6 @@ func (p *Planner) dropStands(l *lane) {
 		}
 	}
 	p.queues = slices.DeleteFunc(p.queues, func(s *stand) bool { return s.lane == l })
-	p.contested = slices.DeleteFunc(p.contested, func(s *stand) bool { return s.lane == l })
 }
 
 // dissolve empties the ring of a lane that the policy no longer has; what waits there waits at GateLane.

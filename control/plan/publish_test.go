@@ -123,7 +123,7 @@ func TestManyComeAndGo(t *testing.T) {
 			}
 		}
 		needs := a.planner.Needs(second(a.now))
-		got, want := a.planner.Cycle(second(a.now), a.snapshot(needs), 5), model.cycle(a.now, 5)
+		got, want := a.planner.Cycle(second(a.now), a.snapshot(needs), 5), model.cycle(a.now, 5).Starts
 		if len(got.Starts) != len(want) {
 			t.Fatalf("round %d: %d start, want %d", round, len(got.Starts), len(want))
 		}

@@ -43,7 +43,7 @@ type Loan struct {
 	Units        int64
 }
 
-// Lending is a change of a lane's will to lend.
+// Lending is a change of a lane's will to lend. A lane that stops does so after the starts of its plan.
 type Lending struct {
 	Lane    string
 	Stopped bool

@@ -25,24 +25,23 @@ const (
 // entry of the tenant fits. That is looked at when the entry comes to the front, and an entry behind
 // one that fits is laid aside at the stand of that one until that is full.
 type stand struct {
-	lane      *lane
-	need      control.Need // without its P95, which says who lends
-	class     int
-	pools     []ranked
-	widest    int64   // largest task that one of the pools could ever take
-	lenders   []*lane // in policy order
-	hold      *passed // the head whose units an earmark keeps; then it is alone here
-	full      bool    // found without room; within a cycle room only shrinks
-	reserve   fair.Places
-	share     fair.Dues
-	over      fair.Dues
-	leftover  fair.Places
-	contested bool     // in Planner.contested
-	aside     []*entry // entries of other stands, behind entries of this one
-	watched   bool     // in Planner.watched
-	heads     int      // entries of tenants below their maximum
-	waiting   []*entry // those of them without a ticket
-	tickets   []*entry // those with one, by ticket
+	lane     *lane
+	need     control.Need // without its P95, which says who lends
+	class    int
+	pools    []ranked
+	widest   int64   // largest task that one of the pools could ever take
+	lenders  []*lane // in policy order
+	hold     *passed // the head whose units an earmark keeps; then it is alone here
+	full     bool    // found without room; within a cycle room only shrinks
+	reserve  fair.Places
+	share    fair.Dues
+	over     fair.Dues
+	leftover fair.Places
+	aside    []*entry // entries of other stands, behind entries of this one
+	watched  bool     // in Planner.watched
+	heads    int      // entries of tenants below their maximum
+	waiting  []*entry // those of them without a ticket
+	tickets  []*entry // those with one, by ticket
 }
 
 // entry is the first head of a stand among a tenant's heads.
@@ -184,10 +183,6 @@ func (p *Planner) hasRoom(s *stand) bool {
 		return true
 	}
 	s.full, s.lane.offered = true, false
-	if !s.contested {
-		s.contested = true
-		p.contested = append(p.contested, s)
-	}
 	for _, e := range s.aside {
 		e.behind = nil
 		e.insert()
@@ -232,12 +227,10 @@ func (p *Planner) lookBehind() {
 	})
 }
 
-// reopen forgets which stands are full: the counters have been read anew.
+// reopen forgets which stands are full: the counters have been read anew, or something was freed that
+// was kept.
 func (p *Planner) reopen() {
-	p.contested = slices.DeleteFunc(p.contested, func(s *stand) bool {
-		s.contested = s.heads > 0
-		return !s.contested
-	})
+	p.freed = false
 	for _, l := range p.order {
 		l.offered = false
 		for _, s := range l.met {

@@ -130,6 +130,7 @@ func (w *world) cycle(run func(plan.Start) int64) []plan.Start {
 			w.planner.Confirm(s.TaskID)
 			claimed = append(claimed, s)
 		}
+		w.lend(p, true)
 		w.planner.Settle()
 		for _, s := range claimed {
 			w.queue.Remove(s.TaskID, s.TaskVersion)
@@ -143,9 +144,7 @@ func (w *world) cycle(run func(plan.Start) int64) []plan.Start {
 
 // beside does what a claim writes beside its starts.
 func (w *world) beside(p plan.Plan) {
-	for _, l := range p.Lending {
-		w.stopped[l.Lane] = l.Stopped
-	}
+	w.lend(p, false)
 	for _, r := range p.Repaid {
 		w.debts[r.TenantLane] -= r.Milli
 	}
@@ -158,6 +157,15 @@ func (w *world) beside(p plan.Plan) {
 		r.Account, r.Lender = control.AccountOwn, ""
 		w.count(r.Start, 1)
 		w.running[loan.AttemptID] = r
+	}
+}
+
+// lend writes the flags of lanes that lend again, before the starts, or stop to, after them.
+func (w *world) lend(p plan.Plan, stopped bool) {
+	for _, l := range p.Lending {
+		if l.Stopped == stopped {
+			w.stopped[l.Lane] = stopped
+		}
 	}
 }
 
