@@ -34,7 +34,7 @@ func NewQueueIndex(client *Client, prefix string, log *slog.Logger, now func() t
 	if now == nil {
 		now = time.Now
 	}
-	return &QueueIndex{client: client, prefix: prefix, now: now, log: log, sizes: sizes{first: 4, more: 48, keep: 64}}
+	return &QueueIndex{client: client, prefix: prefix, now: now, log: log, sizes: sizes{first: 2, more: 48, keep: 4}}
 }
 
 const (

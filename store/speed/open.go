@@ -137,7 +137,7 @@ func (q *Queue) openLines(list []waiting) error {
 		if !ok { // the tasks of a need that cannot be told are found by the rebuilder
 			continue
 		}
-		lines, calls = append(lines, l), append(calls, q.pageCall(l, 0, q.x.sizes.first))
+		lines, calls = append(lines, l), append(calls, q.pageCall(l, 0, q.x.sizes.first)) // how many it holds is told with them
 	}
 	answers, err := q.x.client.eval(ctx, calls)
 	if err != nil {
@@ -170,7 +170,35 @@ func (q *Queue) Verify() error {
 		}
 		return q.fail(indexError(err))
 	}
-	return q.fail(indexError(q.x.whole(ctx, q.group, &c)))
+	if err := q.x.whole(ctx, q.group, &c); err != nil {
+		return q.fail(indexError(err))
+	}
+	return q.fail(indexError(q.held(ctx)))
+}
+
+// held looks whether slots that should hold tasks do.
+func (q *Queue) held(ctx context.Context) error {
+	pipe := q.x.client.rdb.Pipeline()
+	counts := map[slot]*redis.IntCmd{}
+	for s, now := range q.w.slots {
+		if now.tasks > 0 {
+			counts[s] = pipe.HLen(ctx, q.x.key(q.group, s, "items"))
+		}
+	}
+	if len(counts) == 0 {
+		return nil
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return err
+	}
+	for s, n := range counts {
+		now := q.w.slots[s]
+		if now.tasks = n.Val(); now.tasks == 0 {
+			return errLost("a slot that held tasks is empty")
+		}
+		q.w.slots[s] = now
+	}
+	return nil
 }
 
 // Depth returns what waits in a lane, delayed and parked tasks included.

@@ -53,6 +53,9 @@ func (q *Queue) takePage(l *line, from int, a *redis.Cmd) error {
 		return errLost("a page has no end")
 	}
 	total, _ := reply[0].(int64)
+	if total == 0 && l.total > len(l.first) {
+		return errLost("a line that held tasks is empty")
+	}
 	l.total = int(total)
 	var strays []string
 	for i := 1; i < len(reply); i += 2 {

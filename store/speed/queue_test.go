@@ -29,26 +29,39 @@ func index(t *testing.T) *speed.QueueIndex {
 // built is a queue over an index that has just been built, empty.
 func built(t *testing.T, x *speed.QueueIndex, group string) *speed.Queue {
 	t.Helper()
+	build(t, x, group)
+	return open(t, x, group)
+}
+
+func build(t *testing.T, x *speed.QueueIndex, group string) {
+	t.Helper()
 	if err := x.Begin(t.Context(), group, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := x.Finish(t.Context(), group); err != nil {
 		t.Fatal(err)
 	}
-	return open(t, x, group)
 }
 
+// open begins a term; the queue must still be good at the end of the test.
 func open(t *testing.T, x *speed.QueueIndex, group string) *speed.Queue {
 	t.Helper()
-	q, err := x.Open(t.Context(), group, time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := begin(t, x, group)
 	t.Cleanup(func() {
 		if err := q.Err(); err != nil {
 			t.Error(err)
 		}
 	})
+	return q
+}
+
+// begin begins a term whose queue may end.
+func begin(t *testing.T, x *speed.QueueIndex, group string) *speed.Queue {
+	t.Helper()
+	q, err := x.Open(t.Context(), group, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return q
 }
 

@@ -324,6 +324,9 @@ func (b *batch) take(a *redis.Cmd, effects []effect) (again []int, err error) {
 	}
 	var now slotNow
 	now.tasks, _ = reply[0].(int64)
+	if left := b.w.slots[b.slot].tasks - int64(len(b.ops)); now.tasks == 0 && left > 0 {
+		return nil, errLost("a slot that held tasks is empty")
+	}
 	if next, _ := reply[1].(string); next != "" {
 		now.next = score(next)
 	}
