@@ -21,7 +21,8 @@ import (
 )
 
 type benchCmd struct {
-	Page benchPageCmd `cmd:"" help:"First byte of the console's pages over many tenants and tasks."`
+	Page     benchPageCmd     `cmd:"" help:"First byte of the console's pages over many tenants and tasks."`
+	Simulate benchSimulateCmd `cmd:"" help:"Speed and memory of the simulator over the embedded trace."`
 }
 
 type benchPageCmd struct {

@@ -51,7 +51,7 @@ func TestReadyPoliciesAreValidForTheirTraces(t *testing.T) {
 func TestATraceOffersItsLoad(t *testing.T) {
 	t.Parallel()
 	for _, o := range []Options{
-		{Hours: 24, Load: 0.7}, {Hours: 24, Load: 1.3, Seed: 3}, {Hours: 24, Load: 0.95, Clients: 20}, {Hours: 6, From: 8, Load: 0.7}, {Hours: 24, Load: 0.7, Steady: true},
+		{Hours: 24, Load: 0.7}, {Hours: 6, Load: 1.3, Seed: 3}, {Hours: 12, Load: 0.95, Clients: 20}, {Hours: 6, From: 8, Load: 0.7}, {Hours: 12, Load: 0.7, Steady: true},
 	} {
 		trace := derive(t, o)
 		busy := 0.0
@@ -128,7 +128,7 @@ func TestTheTraceIsLikeThePublishedOnes(t *testing.T) {
 func TestDrawsHaveTheirMoments(t *testing.T) {
 	t.Parallel()
 	chance := rand.New(rand.NewPCG(1, 2))
-	const n = 200_000
+	const n = 50_000
 	moments := func(draw func() float64) (mean, cv float64) {
 		sum, square := 0.0, 0.0
 		for range n {
