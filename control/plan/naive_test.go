@@ -131,6 +131,7 @@ func (n *naive) publish() {
 		l.weight = l.Weight
 		n.retune(l)
 	}
+	n.look()
 }
 
 func (n *naive) scaleAll(r *nRing, w int64, each func(func(*nMember))) {
