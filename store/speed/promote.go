@@ -89,7 +89,10 @@ func (q *Queue) due(slots []slot) ([]change, error) {
 			id := uuid.UUID([]byte(member))
 			all = append(all, ripe{change{id: id, slot: s, promote: true}, p})
 		}
-		if len(strays) > 0 || len(members[i].Val()) == 0 {
+		if len(members[i].Val()) == 0 {
+			return nil, errLost("the delayed tasks of a slot are gone")
+		}
+		if len(strays) > 0 {
 			if err := q.dropDelayed(ctx, s, strays); err != nil {
 				return nil, err
 			}
@@ -114,10 +117,8 @@ func (q *Queue) due(slots []slot) ([]change, error) {
 // dropDelayed takes members out of the delayed of a slot and reads anew when its next task comes.
 func (q *Queue) dropDelayed(ctx context.Context, s slot, members []any) error {
 	pipe := q.x.client.rdb.Pipeline()
-	if len(members) > 0 {
-		pipe.ZRem(ctx, q.x.key(q.group, s, "delayed"), members...)
-		pipe.ZRem(ctx, q.x.key(q.group, s, "oldest"), members...)
-	}
+	pipe.ZRem(ctx, q.x.key(q.group, s, "delayed"), members...)
+	pipe.ZRem(ctx, q.x.key(q.group, s, "oldest"), members...)
 	first := pipe.ZRangeWithScores(ctx, q.x.key(q.group, s, "delayed"), 0, 0)
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return err
