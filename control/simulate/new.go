@@ -12,7 +12,7 @@ func newWorld(cfg Config) (*world, error) {
 	doc := cfg.Document
 	w := &world{
 		cfg: cfg, doc: doc, arrival: cfg.Trace.seeded(cfg.Seed),
-		byID: map[uuid.UUID]*tenant{}, lanes: map[string]*lane{}, accounts: map[plan.LaneGroup]*account{}, pools: map[string]*pool{},
+		lanes: map[string]*lane{}, accounts: map[plan.LaneGroup]*account{}, pools: map[string]*pool{},
 		waiting: map[uuid.UUID]*task{}, onLoan: map[uuid.UUID]*task{},
 		history: estimate.NewModel(estimate.Priors(doc)), told: map[estimate.Key]estimate.History{},
 		load: &admit.Load{Lanes: map[string]*admit.LaneLoad{}},
@@ -48,7 +48,6 @@ func (w *world) people() error {
 		t := &tenant{index: int32(i), account: a} //nolint:gosec // at most MaxTenants and the document's
 		t.settings, _ = w.doc.Effective(a.PlanCode, a.ID)
 		w.tenants = append(w.tenants, t)
-		w.byID[a.ID] = t
 	}
 	for i, u := range w.cfg.Trace.Users {
 		w.users = append(w.users, &user{id: numbered(idUser, uint64(i)+1), name: u.Name, tenant: w.tenants[u.Tenant]}) //nolint:gosec // not negative

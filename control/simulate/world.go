@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"fairlane/control"
 	"fairlane/control/admit"
 	"fairlane/control/estimate"
 	"fairlane/control/plan"
@@ -19,14 +18,12 @@ import (
 type world struct {
 	cfg     Config
 	doc     *policy.Document
-	version *policy.Version
 	now     int64
 	horizon int64
 	arrival []Arrival // in order of time
 	next    int       // of the arrivals
 
 	tenants  []*tenant
-	byID     map[uuid.UUID]*tenant
 	users    []*user
 	models   []*model
 	lanes    map[string]*lane
@@ -57,87 +54,12 @@ type world struct {
 	published int64                             // when
 }
 
-// decider chooses what starts. start is called for each; wake is when it wants to be asked again although
+// decider knows what waits and starts what may start; wake is when it wants to be asked again although
 // nothing has happened, 0 for never.
 type decider interface {
 	add(t *task) error
 	remove(t *task)
 	decide() (wake int64, err error)
-}
-
-// counters are those that a snapshot reads, kept in the snapshot's own form.
-type counters struct {
-	lanes   map[plan.LaneGroup]plan.LaneUse
-	common  map[string]int64
-	pools   map[string]plan.PoolUse
-	tenants map[uuid.UUID]plan.TenantUse
-	inLane  map[plan.TenantLane]plan.Use
-	users   map[plan.TenantUser]plan.UserUse
-	debts   map[plan.TenantLane]int64
-}
-
-type tenant struct {
-	index    int32
-	account  policy.Tenant
-	settings policy.TenantSettings
-	parties  []*party
-	queued   int64 // tasks
-	milli    int64 // fairness milli-units that wait
-	factor   estimate.Factor
-	tally    tenantTally
-}
-
-type user struct {
-	id     uuid.UUID
-	name   string
-	tenant *tenant
-	queued int64
-	waits  []userWait
-	capped [2]bool // by kind: not one more may start
-}
-
-// userWait is how many of a user's tasks wait in a lane, by kind.
-type userWait struct {
-	party *party
-	n     [2]int64
-}
-
-type model struct {
-	code string
-	kind control.Kind
-	key  estimate.Key
-}
-
-type task struct {
-	id       uuid.UUID
-	user     *user
-	party    *party
-	model    *model
-	kind     int
-	at       int64
-	duration int64
-	charge   estimate.Charge
-	actual   estimate.Bill // what it will turn out to have used
-	p95      time.Duration
-	until    int64    // the end of its patience, 0: none
-	account  *account // of its lane in its group
-	lent     int64    // the account's time without units because they were lent, when it came
-	route    string
-	band     control.Band
-
-	// while it runs
-	start    plan.Start
-	attempt  uuid.UUID
-	began    int64
-	ends     int64
-	deadline int64 // of the attempt
-}
-
-func kindOf(k control.Kind) int {
-	if k == control.KindImage {
-		return 0
-	}
-	return 1
 }
 
 func (w *world) time() time.Time { return Epoch.Add(time.Duration(w.now) * time.Microsecond) }
@@ -247,47 +169,4 @@ func (w *world) progress() {
 			Arrivals: w.next, Of: len(w.arrival), Waiting: len(w.waiting), Running: len(w.running),
 		})
 	}
-}
-
-// ends is a heap of running tasks by their end.
-type ends []*task
-
-func (h ends) Len() int { return len(h) }
-func (h ends) Less(i, j int) bool {
-	if h[i].ends != h[j].ends {
-		return h[i].ends < h[j].ends
-	}
-	return h[i].began < h[j].began || h[i].began == h[j].began && lessID(h[i].attempt, h[j].attempt)
-}
-func (h ends) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *ends) Push(x any)   { *h = append(*h, x.(*task)) } //nolint:errcheck // a heap of tasks
-func (h *ends) Pop() any {
-	old := *h
-	t := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	return t
-}
-
-func lessID(a, b uuid.UUID) bool { return string(a[:]) < string(b[:]) }
-
-// patience is a heap of waiting tasks by the end of their patience.
-type patience []patient
-
-type patient struct {
-	until int64
-	id    uuid.UUID
-}
-
-func (h patience) Len() int { return len(h) }
-func (h patience) Less(i, j int) bool {
-	return h[i].until < h[j].until || h[i].until == h[j].until && lessID(h[i].id, h[j].id)
-}
-func (h patience) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *patience) Push(x any)   { *h = append(*h, x.(patient)) } //nolint:errcheck // a heap of them
-func (h *patience) Pop() any {
-	old := *h
-	t := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return t
 }

@@ -25,7 +25,7 @@ type Options struct {
 	Endless []int64 // tenants "endless-1" and so on, which never run out of work, by weight; none by default
 }
 
-// Names of the tenants that are no clients.
+// HostileTenant is the code of the tenant that asks in bursts.
 const HostileTenant = "hostile"
 
 // ClientTenant is the tenant's code of a client of that rank among the largest, from 0.
@@ -36,17 +36,16 @@ func EndlessTenant(i int) string { return fmt.Sprintf("endless-%d", i+1) }
 
 func (o *Options) check() error {
 	for _, f := range []struct {
-		name       string
-		v, lo, hi  float64
-		mayBeBelow bool
+		name      string
+		v, lo, hi float64
 	}{
-		{"hours", o.Hours, 0.1, 168, false},
-		{"from", o.From, 0, 24, false},
-		{"load", o.Load, 0.01, 10, false},
-		{"hostile", o.Hostile, 0, 10, false},
-		{"clients", float64(o.Clients), 0, maxClient, false},
-		{"users", float64(o.Users), 0, 10_000, false},
-		{"endless", float64(len(o.Endless)), 0, 100, false},
+		{"hours", o.Hours, 0.1, 168},
+		{"from", o.From, 0, 24},
+		{"load", o.Load, 0.01, 10},
+		{"hostile", o.Hostile, 0, 10},
+		{"clients", float64(o.Clients), 0, maxClient},
+		{"users", float64(o.Users), 0, 10_000},
+		{"endless", float64(len(o.Endless)), 0, 100},
 	} {
 		if !(f.v >= f.lo && f.v <= f.hi) {
 			return fmt.Errorf("%s: %v is outside %v to %v", f.name, f.v, f.lo, f.hi)
