@@ -48,12 +48,12 @@ func (p *Planner) Cycle(now time.Time, s Snapshot, batch int) Plan {
 			p.reopen()
 		}
 		p.grantHolds()
+		p.lookBehind()
 		c := p.pick()
 		if c == nil {
 			break
 		}
 		out.Starts = append(out.Starts, p.start(*c))
-		p.lookBehind()
 	}
 	p.last = len(out.Starts)
 	out.More = p.last == batch
