@@ -105,7 +105,7 @@ func (h shares) Swap(i, j int) {
 	h[i].at, h[j].at = i+1, j+1
 }
 func (h *shares) Push(x any) {
-	s := x.(*fluidShare) //nolint:errcheck // a heap of them
+	s := x.(*fluidShare)
 	*h = append(*h, s)
 	s.at = len(*h)
 }

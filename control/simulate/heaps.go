@@ -13,7 +13,7 @@ func (h ends) Less(i, j int) bool {
 	return h[i].began < h[j].began || h[i].began == h[j].began && lessID(h[i].attempt, h[j].attempt)
 }
 func (h ends) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *ends) Push(x any)   { *h = append(*h, x.(*task)) } //nolint:errcheck // a heap of tasks
+func (h *ends) Push(x any)   { *h = append(*h, x.(*task)) }
 func (h *ends) Pop() any {
 	old := *h
 	t := old[len(old)-1]
@@ -37,7 +37,7 @@ func (h patience) Less(i, j int) bool {
 	return h[i].until < h[j].until || h[i].until == h[j].until && lessID(h[i].id, h[j].id)
 }
 func (h patience) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *patience) Push(x any)   { *h = append(*h, x.(patient)) } //nolint:errcheck // a heap of them
+func (h *patience) Push(x any)   { *h = append(*h, x.(patient)) }
 func (h *patience) Pop() any {
 	old := *h
 	t := old[len(old)-1]

@@ -141,10 +141,10 @@ const stillness = 24 * 3600 * secondsInMicro
 // happen lets everything of this instant happen: what ends first makes room for what arrives.
 func (w *world) happen(ctx context.Context) error {
 	for len(w.running) > 0 && w.running[0].ends <= w.now {
-		w.finish(heap.Pop(&w.running).(*task)) //nolint:errcheck // a heap of tasks
+		w.finish(heap.Pop(&w.running).(*task))
 	}
 	for len(w.patient) > 0 && w.patient[0].until <= w.now {
-		t := heap.Pop(&w.patient).(patient) //nolint:errcheck // a heap of them
+		t := heap.Pop(&w.patient).(patient)
 		if w.waiting[t.id] != nil {
 			w.expire(w.waiting[t.id])
 		}
