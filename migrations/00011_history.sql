@@ -15,9 +15,11 @@ COMMENT ON COLUMN resource_reservation.borrowed_at IS 'set by the claim that ins
 COMMENT ON COLUMN resource_reservation.borrowed_from IS 'set by the same claim: the lender''s lane; stays after a relabel, when lender_lane becomes null';
 COMMENT ON COLUMN resource_reservation.borrow_due_at IS 'set by the same claim: now() + the lender''s borrow_timeout; the promise';
 COMMENT ON COLUMN resource_reservation.returned_at IS 'set when the units go back to the lender: at the relabel to OWN, or at the release of a row that is still BORROWED';
--- Open loans and broken promises only: who borrows now, and what was not back in time.
+-- Who borrows now, and what was not back in time.
 CREATE INDEX resource_reservation_loan_idx ON resource_reservation (borrowed_from, borrow_due_at)
-    WHERE borrow_due_at IS NOT NULL AND (returned_at IS NULL OR returned_at > borrow_due_at);
+    WHERE borrowed_at IS NOT NULL AND returned_at IS NULL;
+CREATE INDEX resource_reservation_late_idx ON resource_reservation (borrowed_from, returned_at)
+    WHERE returned_at > borrow_due_at;
 -- Promises in the order in which they fall due.
 CREATE INDEX resource_reservation_due_idx ON resource_reservation (borrow_due_at) WHERE borrow_due_at IS NOT NULL;
 

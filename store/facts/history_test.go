@@ -310,3 +310,52 @@ func TestI11_StatusOfAnEarlierTermNeverOverwrites(t *testing.T) {
 		t.Errorf("%+v %v", x.Schedulers, err)
 	}
 }
+
+// Loans are few among reservations: pages must not walk the rest.
+func TestTrap_D64_LoansAndPromisesAreFoundWithoutWalkingReservations(t *testing.T) {
+	t.Parallel()
+	const rows = 60_000
+	d, _, h := past(t, 2)
+	conn, err := d.Pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = conn.Exec(t.Context(), `SET session_replication_role = replica`); err != nil { // rows without their tasks
+		t.Fatal(err)
+	}
+	_, err = conn.Exec(t.Context(), `
+		INSERT INTO resource_reservation (reservation_id, task_id, attempt_id, resource_key, shard_no, reserved_units, state, tenant_id, user_id, kind, lane, pool_group,
+			account, policy_version, lease_until, fencing_token, released_at, borrowed_at, borrowed_from, borrow_due_at, returned_at)
+		SELECT gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'provider:b', 0, 1, 'RELEASED', $1, $1, 'VIDEO', 'STANDARD', 'main', 'OWN', 1, now(), 7, now(),
+			CASE WHEN loan THEN at END, CASE WHEN loan THEN 'PAID_SHARED' END, CASE WHEN loan THEN at + interval '5 minutes' END, CASE WHEN loan THEN at + interval '4 minutes' END
+		FROM (SELECT i % 5 = 0 AS loan, now() - i * interval '1 second' AS at FROM generate_series(1, $2) i) s`, tenantID(2), rows)
+	conn.Conn().Close(t.Context()) //nolint:errcheck // its setting must not go back to the pool
+	conn.Release()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, d, `ANALYZE`)
+	rollFrom(t, d, h, time.Now().Add(-time.Hour).Truncate(time.Hour))
+	before := touched(t, d, "resource_reservation")
+	db, err := facts.Open(t.Context(), d.URL, "measure", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := facts.NewMonitor(db)
+	p, err := m.Promise(t.Context(), "PAID_SHARED")
+	if err == nil {
+		_, err = m.Loans(t.Context(), "PAID_SHARED", "")
+	}
+	if err == nil {
+		_, err = m.Loans(t.Context(), "", "STANDARD")
+	}
+	db.Close()
+	if err != nil || p.Hour.Loans == 0 || p.Hour.Kept != p.Hour.Loans {
+		t.Fatalf("%+v %v", p, err)
+	}
+	n := touched(t, d, "resource_reservation") - before
+	if n > 100 {
+		t.Errorf("%d of %d reservations were looked at", n, rows)
+	}
+	storetest.Figure(t, "history: the promise and the open loans of a lane looked at %d of %d reservations", n, rows)
+}

@@ -81,9 +81,11 @@ const (
 	sqlMisses = `
 		SELECT r.task_id, r.tenant_id, t.code, coalesce(p.service_class, ''), r.lane, r.pool_group, r.resource_key, r.reserved_units,
 		       r.borrowed_at, r.borrow_due_at, r.returned_at, a.state IN ('UNKNOWN', 'LOST')
-		FROM (SELECT * FROM resource_reservation
-		      WHERE borrowed_from = $1 AND borrow_due_at IS NOT NULL AND (returned_at IS NULL OR returned_at > borrow_due_at)
-		        AND borrow_due_at >= clock_timestamp() - interval '1 day' AND borrow_due_at < clock_timestamp()
+		FROM ((SELECT * FROM resource_reservation WHERE borrowed_from = $1 AND borrowed_at IS NOT NULL AND returned_at IS NULL
+		         AND borrow_due_at >= $3::timestamptz - interval '1 day' AND borrow_due_at < $3::timestamptz ORDER BY borrow_due_at DESC LIMIT $2)
+		      UNION ALL
+		      (SELECT * FROM resource_reservation WHERE borrowed_from = $1 AND returned_at > borrow_due_at
+		         AND returned_at >= $3::timestamptz - interval '1 day' ORDER BY returned_at DESC LIMIT $2)
 		      ORDER BY borrow_due_at DESC LIMIT $2) r
 		JOIN task_attempt a USING (attempt_id) JOIN tenant t ON t.tenant_id = r.tenant_id
 		LEFT JOIN tenant_scheduling_policy p ON p.tenant_id = r.tenant_id
@@ -93,7 +95,7 @@ const (
 // Promise reads how a lender's promise was kept over the last hour and day.
 func (m *Monitor) Promise(ctx context.Context, lender string) (monitor.Promise, error) {
 	var p monitor.Promise
-	err := m.reading(ctx, func(tx pgx.Tx) error {
+	err := m.custom(ctx, func(tx pgx.Tx) error {
 		var mark, now time.Time
 		if err := tx.QueryRow(ctx, sqlHourMark).Scan(&mark, &now); err != nil {
 			return err
@@ -119,7 +121,7 @@ func (m *Monitor) Promise(ctx context.Context, lender string) (monitor.Promise, 
 		}
 		p.Day = monitor.PromiseKept{Loans: hours.Loans + minutes.Loans, Units: hours.Units + minutes.Units,
 			Kept: hours.Kept + minutes.Kept, KeptUnits: hours.KeptUnits + minutes.KeptUnits}
-		rows, err := tx.Query(ctx, sqlMisses, lender, monitor.MaxMisses)
+		rows, err := tx.Query(ctx, sqlMisses, lender, monitor.MaxMisses, now)
 		if err != nil {
 			return err
 		}
@@ -139,7 +141,7 @@ const sqlLoans = `
 	SELECT r.borrowed_from, r.lane, r.pool_group, r.tenant_id, t.code, t.name, coalesce(p.service_class, ''),
 	       count(DISTINCT r.attempt_id), sum(r.reserved_units)::bigint, min(r.borrow_due_at)
 	FROM resource_reservation r JOIN tenant t USING (tenant_id) LEFT JOIN tenant_scheduling_policy p USING (tenant_id)
-	WHERE r.borrow_due_at IS NOT NULL AND (r.returned_at IS NULL OR r.returned_at > r.borrow_due_at) AND r.returned_at IS NULL
+	WHERE r.borrowed_at IS NOT NULL AND r.returned_at IS NULL
 	  AND ($1 = '' OR r.borrowed_from = $1) AND ($2 = '' OR r.lane = $2)
 	GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY sum(r.reserved_units) DESC, t.code, r.lane, r.pool_group LIMIT $3`
 

@@ -115,7 +115,7 @@ func TestTrap_D64_WritersOfHistoryAndStarvationStayBounded(t *testing.T) {
 	rule := reconcile.StarvationRule{BaseQuantumUnits: 4, Lanes: []reconcile.LaneBound{{Lane: "STANDARD", Seconds: 600}, {Lane: "PAID_SHARED", Seconds: 600}}}
 	measure := func(name string, most int64, do func(*facts.DB) error) {
 		t.Helper()
-		before := touched(t, d)
+		before := touched(t, d, "generation_task")
 		db, err := facts.Open(t.Context(), d.URL, "measure", 1)
 		if err != nil {
 			t.Fatal(err)
@@ -127,7 +127,7 @@ func TestTrap_D64_WritersOfHistoryAndStarvationStayBounded(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		n := touched(t, d) - before
+		n := touched(t, d, "generation_task") - before
 		if n > most {
 			t.Errorf("%s looked at %d tasks, at most %d are allowed", name, n, most)
 		}

@@ -44,6 +44,11 @@ func NewChart(from, to time.Time, top float64, gap time.Duration) Chart {
 func (c *Chart) Area(class, fill string, bands []Band) {
 	var d strings.Builder
 	for _, run := range c.runs(bands) {
+		if len(run) == 1 { // one alone is a narrow column
+			beside := run[0]
+			beside.At = beside.At.Add(c.to.Sub(c.from) / chartWidth * 3)
+			run = append(run, beside)
+		}
 		for i, b := range run {
 			c.point(&d, i == 0, b.At, b.High)
 		}

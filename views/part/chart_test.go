@@ -24,7 +24,7 @@ func TestChartBreaksAtGapsAndStaysInside(t *testing.T) {
 	at := func(m int) time.Time { return from.Add(time.Duration(m) * time.Minute) }
 	c := NewChart(from, at(60), 10, 5*time.Minute)
 	c.Area("own", "", []Band{{at(0), 0, 10}, {at(5), 0, 5}, {at(30), 2, 40}, {at(90), 0, -3}})
-	if want := "M0 0L60 90L60 180L0 180Z" + "M360 0L360 144Z" + "M720 180L720 180Z"; len(c.Areas) != 1 || c.Areas[0].D != want {
+	if want := "M0 0L60 90L60 180L0 180Z" + "M360 0L363 0L363 144L360 144Z" + "M720 180L720 180L720 180L720 180Z"; len(c.Areas) != 1 || c.Areas[0].D != want {
 		t.Errorf("got %+v, want %s", c.Areas, want)
 	}
 	c.Line("p50", []Band{{At: at(0), High: 1}, {At: at(5), High: -1}, {At: at(10), High: 1}})
