@@ -12,8 +12,12 @@
 // From the client: {"hello":{"topics":[{"topic","epoch","seq"}]}} subscribes, and resumes where epoch and
 // seq are still known; {"resync":[topic…]} asks for fresh snapshots after a gap.
 //
+// Topics of single objects, task:<id> and tenant:<id>, exist while somebody follows them. They are for those
+// whose reach holds the object, which is looked up again every ten seconds; their age is in the beats of
+// their followers alone.
+//
 // Close codes: 4001 the session ended, 4003 a right is missing, 4008 too slow (come back, jittered), 1012
-// restart (come back, jittered), 1008 a message that no client of ours sends.
+// restart (come back, jittered), 1013 too many objects are looked at (likewise), 1008 a message that no client of ours sends.
 //
 // A socket has one writer, a bounded queue and a write deadline. A queue that overflows loses its
 // topic's patches and gets one fresh snapshot instead, so that a slow client costs no memory and delays
