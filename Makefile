@@ -1,5 +1,6 @@
 # make run     install what is missing, build, run the demo
 # make test    install what is missing, then every test against private servers
+# make fairness  the tables of the README's How fair is it
 # make lint    formatting, linters, drift of generated code
 # The product needs Go, PostgreSQL 15+ and redis-server 7+; .ci/install adds what is missing.
 
@@ -20,13 +21,16 @@ hash = $(firstword $(shell cat .tools/$(1)/go.mod .tools/$(1)/go.sum | sha256sum
 GOLANGCI := $(BIN)/golangci-lint-$(call hash,golangci-lint)
 SQLC := $(BIN)/sqlc-$(call hash,sqlc)
 
-.PHONY: run build test lint generate services install-run install-test install-build drift
+.PHONY: run build fairness test lint generate services install-run install-test install-build drift
 run: install-run build
 	@exec $(BUILD)/fairlane demo
 
 build: install-build
 	@mkdir -p $(BUILD)
 	go build -o $(BUILD)/fairlane .
+
+fairness: build
+	@$(BUILD)/fairlane simulate fairness
 
 # Tests append figures (one line each) to the file that FAIRLANE_TEST_FIGURES names.
 test: install-test

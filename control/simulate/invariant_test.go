@@ -71,7 +71,7 @@ func randomTrace(seed uint64, tasks int) *Trace {
 func TestI01_I02_I06_CountersHoldAtEveryInstant(t *testing.T) {
 	t.Parallel()
 	instants, lent, refusals := 0, int64(0), 0
-	for seed := range uint64(20) {
+	for seed := range uint64(8) {
 		d := lending()
 		trace := randomTrace(seed, 800)
 		if err := Validate(trace, d, nil); err != nil {
@@ -120,7 +120,7 @@ func TestI01_I02_I06_CountersHoldAtEveryInstant(t *testing.T) {
 	if refusals > 0 {
 		t.Errorf("%d planned starts were refused: plan and counters disagree", refusals)
 	}
-	storetest.Figure(t, "simulate: I01, I02, I06 at %d instants of 20 random traces, %d units lent, no violation", instants, lent)
+	storetest.Figure(t, "simulate: I01, I02, I06 at %d instants of 8 random traces, %d units lent, no violation", instants, lent)
 }
 
 func (w *world) check(t *testing.T) {
