@@ -1,7 +1,5 @@
 package plan
 
-import "github.com/google/uuid"
-
 // Gate names what holds a waiting task, in the order in which they are tried. Those that a claim can
 // refuse by have the claim's words.
 type Gate string
@@ -18,13 +16,3 @@ const (
 	GatePool        Gate = "POOL"         // no candidate pool has room
 	GateTurn        Gate = "TURN"         // it could start; others go first, or the batch was full
 )
-
-// Held is a head that did not start. Units are slot units.
-type Held struct {
-	TaskID   uuid.UUID
-	TenantID uuid.UUID
-	Lane     string
-	Gate     Gate
-	Wanted   int64 // units that it takes
-	Free     int64 // units that the gate had to give; 0 where the gate counts none
-}

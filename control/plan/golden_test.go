@@ -409,10 +409,10 @@ func (g *stage) compare(t *testing.T, got []gStarts) {
 			t.Errorf("%s is named under never, but is not there", n.task)
 			continue
 		}
-		held := g.planner.Why(plan.Waiting{TaskID: it.TaskID, TenantID: it.TenantID, UserID: it.UserID, Lane: it.Lane, EligibleAt: it.EligibleAt,
+		held := g.planner.Explain(plan.Waiting{TaskID: it.TaskID, TenantID: it.TenantID, UserID: it.UserID, Lane: it.Lane, EligibleAt: it.EligibleAt,
 			Need: control.Need{Route: it.Route, Model: it.Model, Kind: it.Kind, SlotUnits: it.SlotUnits, P95: control.ClassOfP95(it.P95)}})
-		if started[n.task] || held.Gate != gates[n.gate] {
-			t.Errorf("%s is held by %s (started: %t), want %s", n.task, held.Gate, started[n.task], n.gate)
+		if started[n.task] || held.Holds != gates[n.gate] {
+			t.Errorf("%s is held by %s (started: %t), want %s", n.task, held.Holds, started[n.task], n.gate)
 		}
 	}
 	for id := range g.items {

@@ -103,6 +103,10 @@ func drawSettings(t *rapid.T, lanes, i int) policy.TenantSettings {
 	}
 }
 
+func drawRepay(t *rapid.T) int64 {
+	return rapid.SampledFrom([]int64{500, 900, 333, 0}).Draw(t, "repay")
+}
+
 func drawAccount(t *rapid.T, own int64, lanes int) policy.LaneAccount {
 	a := policy.LaneAccount{PoolGroup: testGroup, ReservedUnits: own}
 	if rapid.Bool().Draw(t, "lends") {
@@ -132,6 +136,7 @@ func drawDocument(t *rapid.T) (*policy.Document, []plan.TenantPlan) {
 		Scheduling: policy.Scheduling{
 			BaseQuantumUnits: small(t, "base", 1, 6), BurstRounds: small(t, "burst rounds", 1, 5), InitialBurstCredit: rapid.SampledFrom([]int64{0, 0, 3}).Draw(t, "credit"),
 			AgingStepSeconds: small(t, "aging step", 10, 60), AgingCap: small(t, "aging cap", 3, 4), FitScan: rapid.SampledFrom([]int64{3, 16, 1, 0}).Draw(t, "fit scan"), MaxSkips: small(t, "max skips", 1, 3),
+			RepayPermille: drawRepay(t), EarmarkAfter: rapid.SampledFrom([]int64{0, 0, 20}).Draw(t, "earmark after"), EarmarkTimeout: rapid.SampledFrom([]int64{0, 60}).Draw(t, "earmark timeout"),
 		},
 		Switches: policy.Switches{AdmissionOpen: true, SchedulingRunning: true},
 	}
@@ -189,7 +194,9 @@ func (p *pair) act(t *rapid.T) {
 		for _, id := range p.sorted() {
 			if rapid.Bool().Draw(t, "ends") {
 				r := p.running[id]
-				p.debts[plan.TenantLane{Tenant: r.TenantID, Lane: r.Lane}] += rapid.SampledFrom([]int64{0, 3000, 20_000, -2000, -20_000}).Draw(t, "correction")
+				tl := plan.TenantLane{Tenant: r.TenantID, Lane: r.Lane}
+				by := rapid.SampledFrom([]int64{0, 3000, 20_000, -2000, -20_000}).Draw(t, "correction")
+				p.debts[tl] = min(max(p.debts[tl]+by, -60_000), 60_000)
 				p.finish(id)
 			}
 		}
@@ -266,6 +273,7 @@ func (p *pair) change(t *rapid.T) {
 		o.CapacityUnits, o.Paused = drawCapacity(t), rapid.IntRange(0, 3).Draw(t, "paused") == 0
 	case "settings":
 		p.doc.Scheduling.BaseQuantumUnits, p.doc.Scheduling.BurstRounds = small(t, "base", 1, 6), small(t, "burst rounds", 1, 5)
+		p.doc.Scheduling.RepayPermille, p.doc.Scheduling.MaxSkips = drawRepay(t), small(t, "max skips", 1, 3)
 	case "running":
 		p.doc.Switches.SchedulingRunning = rapid.IntRange(0, 2).Draw(t, "running") > 0
 	}
@@ -281,10 +289,10 @@ func (p *pair) describe(id uuid.UUID) string {
 	if k == nil {
 		return fmt.Sprint(id, " is unknown")
 	}
-	held := p.planner.Why(plan.Waiting{TaskID: id, TenantID: k.TenantID, UserID: k.UserID, Lane: k.Lane, EligibleAt: k.EligibleAt,
+	held := p.planner.Explain(plan.Waiting{TaskID: id, TenantID: k.TenantID, UserID: k.UserID, Lane: k.Lane, EligibleAt: k.EligibleAt,
 		Need: control.Need{Route: k.Route, Model: k.Model, Kind: k.Kind, SlotUnits: k.SlotUnits, P95: control.ClassOfP95(k.P95)}})
 	return fmt.Sprintf("%v in %s, band %d, route %s, user %d, %d units, since %v, hidden %t; the planner says %s",
-		id, k.Lane, k.Band, k.Route, k.UserID[15], k.SlotUnits, k.QueuedSince.Sub(second(p.now)), k.hidden, held.Gate)
+		id, k.Lane, k.Band, k.Route, k.UserID[15], k.SlotUnits, k.QueuedSince.Sub(second(p.now)), k.hidden, held.Holds)
 }
 
 func (n *naive) held() (out string) {

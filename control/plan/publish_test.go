@@ -50,8 +50,8 @@ func TestUnknownAndSuspendedTenantsWait(t *testing.T) {
 	if got, _ := a.some(10); !slices.Equal(got, []int{0}) {
 		t.Fatalf("tenants %v start, want only the known one", got)
 	}
-	if held := a.planner.Why(waitingOf(t, a, 2)); held.Gate != plan.GateTenant {
-		t.Errorf("the other waits at %s, want %s", held.Gate, plan.GateTenant)
+	if held := a.planner.Explain(waitingOf(t, a, 2)); held.Holds != plan.GateTenant {
+		t.Errorf("the other waits at %s, want %s", held.Holds, plan.GateTenant)
 	}
 	suspended := known[1]
 	suspended.Suspended = true
@@ -82,8 +82,8 @@ func TestLanesComeAndGo(t *testing.T) {
 	if got, _ := a.some(1); len(got) != 0 {
 		t.Errorf("%v start in a lane that is gone", got)
 	}
-	if held := a.planner.Why(waitingOf(t, a, 2)); held.Gate != plan.GateLane {
-		t.Errorf("task 2 waits at %s, want %s", held.Gate, plan.GateLane)
+	if held := a.planner.Explain(waitingOf(t, a, 2)); held.Holds != plan.GateLane {
+		t.Errorf("task 2 waits at %s, want %s", held.Holds, plan.GateLane)
 	}
 	a.doc.Lanes = []policy.Lane{other, lane}
 	if err := a.publish(); err != nil {

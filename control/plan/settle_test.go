@@ -68,8 +68,8 @@ func TestRefusedTaskIsPassedOverUntilItsReasonChanges(t *testing.T) {
 				if got := a.once(1, gate); !slices.Equal(got, []int{1}) {
 					t.Fatalf("first start is %v, want task 1", got)
 				}
-				if held := a.planner.Why(waitingOf(t, a, 1)); held.Gate != gate {
-					t.Errorf("task 1 is held by %s, want %s", held.Gate, gate)
+				if held := a.planner.Explain(waitingOf(t, a, 1)); held.Holds != gate {
+					t.Errorf("task 1 is held by %s, want %s", held.Holds, gate)
 				}
 				if got := a.once(1, ""); !slices.Equal(got, []int{2}) {
 					t.Errorf("next start is %v, want task 2: the refused one is passed over", got)
@@ -210,8 +210,8 @@ func TestUserCapsThatComeIntoForce(t *testing.T) {
 	if len(got) != 1 || got[0].TaskID != numbered('k', 9) {
 		t.Fatalf("%v start, want only the task of user 2", got)
 	}
-	if held := a.planner.Why(waitingOf(t, a, 3)); held.Gate != plan.GateUser {
-		t.Errorf("task 3 is held by %s, want %s", held.Gate, plan.GateUser)
+	if held := a.planner.Explain(waitingOf(t, a, 3)); held.Holds != plan.GateUser {
+		t.Errorf("task 3 is held by %s, want %s", held.Holds, plan.GateUser)
 	}
 	a.finish(numbered('k', 1))
 	if got := a.cycle(func(plan.Start) int64 { return 1 << 40 }); len(got) != 1 || got[0].TaskID != numbered('k', 3) {
