@@ -34,6 +34,14 @@ func (m *party) unwritten() int64 {
 	return (m.lane.ring.Cost(m.owed) - m.Debt()) / m.lane.ring.W()
 }
 
+// dropFraction forgets what a tenant that leaves has repaid below a milli-unit, so that it owes the same
+// whether it is remembered or read again.
+func (p *Planner) dropFraction(m *party) {
+	if l := m.lane; !l.rule.wrr {
+		l.ring.Owe(&m.Member, (l.ring.Cost(m.owed)-m.Debt())%l.ring.W())
+	}
+}
+
 // repaid lists what the tenants that start something have paid of their debts.
 func (p *Planner) repaid() (out []Repaid) {
 	for i := range p.pending {

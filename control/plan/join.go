@@ -86,6 +86,7 @@ func (p *Planner) leave(m *party) {
 	l.parties = l.parties[:last]
 	l.places[m.Pos()] = nil
 	l.ring.Leave(&m.Member)
+	p.dropFraction(m)
 	m.urgent = 0
 	p.enliven(m)
 }

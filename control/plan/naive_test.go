@@ -387,6 +387,9 @@ func (n *naive) enroll() {
 func (n *naive) leave(m *nParty) {
 	l := n.lane(m.lane)
 	m.in, m.missed, m.urgent = false, 0, 0
+	if l.Strategy != policy.WRR {
+		m.debt += (m.owed*l.ring.w - m.debt) % l.ring.w
+	}
 	m.deficit = min(m.deficit, n.set.InitialBurstCredit*1000*l.ring.w)
 	if l.ring.open == &m.nMember {
 		l.ring.open = nil

@@ -102,10 +102,12 @@ func (n *naive) markTurns(l *nLane, offers map[*nLane]*nOffer, paid bool) {
 				}
 			case e.rank < o.phase:
 				e.marked = true
-			case e.rank == o.phase && (o.phase == 0 || o.phase == 3):
+			case o.phase == 0 || o.phase == 3:
 				k := *o.entry
 				k.rank = o.phase
-				e.marked = e.marked || before(n.key(l, e), n.key(l, k))
+				came := (e.rank == 0 || e.rank == 3) && before(n.key(l, e), n.key(l, k))
+				e.turned = e.turned || came && e.rank == 3
+				e.marked = e.marked || came && e.rank == 0
 			}
 		}
 	}
@@ -114,7 +116,7 @@ func (n *naive) markTurns(l *nLane, offers map[*nLane]*nOffer, paid bool) {
 	}
 	for _, m := range n.in(l) {
 		for _, e := range n.entries(m) {
-			if m != o.entry.party && e.rank == 2 && o.phase == 2 && e.turned {
+			if m != o.entry.party && (e.rank == 2 || e.rank == 3) && e.rank == o.phase && e.turned {
 				e.marked = true
 			}
 		}

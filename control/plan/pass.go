@@ -16,7 +16,8 @@ import (
 //
 //   - the start of its own lane that was chosen comes after it: in a later phase, or in its phase after
 //     its place, or in the same tenant after it (a head beyond its tenant's soft share has its place in
-//     the ring when any start passes it, but only a start beyond the soft share comes after it);
+//     the ring when any start passes it, but only a start beyond the soft share comes after it; so has a
+//     leftover in the round robin, and only a leftover comes after it);
 //   - or, while it is the first of its lane that does not fit, another lane is served although the turn
 //     of its lane would have come before.
 //
@@ -36,11 +37,12 @@ type passed struct {
 
 // turns is where the turns of a lane stand.
 type turns struct {
-	past     [none]int64    // the last start in a later phase than this
-	overAt   fair.Key       // the ring at the last start in phase over
-	overSeq  int64          // and its number
-	robin    fair.Key       // laps of the cursor and its place
-	robinsAt [none]fair.Key // the same at the last start in this phase
+	past    [none]int64 // the last start in a later phase than this
+	overAt  fair.Key    // the ring at the last start in phase over
+	overSeq int64       // and its number
+	robin   fair.Key    // laps of the cursor and its place
+	leftAt  fair.Key    // the same at the last start in phase leftover
+	leftSeq int64       // and its number
 }
 
 // moment is where a lane's turns stood.
@@ -84,7 +86,8 @@ func (p *Planner) unlist(e *entry) {
 		return
 	}
 	e.head.marked = e.marked()
-	if ring := e.stand.lane.ring; e.rank() == over && !ring.Now().Less(ring.Next(&e.party.Member, e.due.Cost, e.since.ring)) {
+	switch l := e.stand.lane; {
+	case e.rank() == over && e.cameBy(l.ring.Now()), e.rank() == leftover && e.cameBy(l.turns.robin):
 		e.head.turned = true
 	}
 	s := e.stand
@@ -109,18 +112,28 @@ func (e *entry) marked() bool {
 	if t.past[r] > e.since.seq {
 		return true
 	}
-	switch ring := e.stand.lane.ring; r {
+	switch r {
 	case share:
-		return !ring.Now().Less(ring.Next(&e.party.Member, e.due.Cost, e.since.ring))
+		return e.cameBy(e.stand.lane.ring.Now())
 	case over:
-		return e.head.turned && t.overSeq > e.since.seq || !t.overAt.Less(ring.Next(&e.party.Member, e.due.Cost, e.since.ring))
-	default:
-		next := fair.Key{Round: e.since.robin.Round, Pos: e.party.Pos()}
-		if next.Pos <= e.since.robin.Pos {
-			next.Round++
-		}
-		return !t.robinsAt[r].Less(next)
+		return e.head.turned && t.overSeq > e.since.seq || e.cameBy(t.overAt)
+	case leftover:
+		return e.head.turned && t.leftSeq > e.since.seq || e.cameBy(t.leftAt)
 	}
+	return e.cameBy(t.robin)
+}
+
+// cameBy reports whether the entry's place in its lane's ring, or in the round robin, has been reached at
+// the given key of it, since the entry came in or was last counted.
+func (e *entry) cameBy(at fair.Key) bool {
+	if r := e.rank(); r == share || r == over {
+		return !at.Less(e.stand.lane.ring.Next(&e.party.Member, e.due.Cost, e.since.ring))
+	}
+	next := fair.Key{Round: e.since.robin.Round, Pos: e.party.Pos()}
+	if next.Pos <= e.since.robin.Pos {
+		next.Round++
+	}
+	return !at.Less(next)
 }
 
 // cameWith reports whether the turn of a head that does not fit has come with the start of a later head
@@ -151,17 +164,16 @@ func (p *Planner) turned(l *lane, m *party, ph phase) {
 			l.turns.robin.Round++
 		}
 		l.turns.robin.Pos = m.Pos()
-		l.turns.robinsAt[ph] = l.turns.robin
+		if ph == leftover {
+			l.turns.leftAt, l.turns.leftSeq = l.turns.robin, p.seq
+		}
 	}
 }
 
 // renumbered follows a lane whose places were given anew, while no entry is in.
 func (t *turns) renumbered(l *lane) {
 	t.robin.Pos = l.cursor
-	t.overAt = l.ring.Now()
-	for r := range t.robinsAt {
-		t.robinsAt[r] = t.robin
-	}
+	t.overAt, t.leftAt = l.ring.Now(), t.robin
 }
 
 // markLanes marks the first head of every other lane that does not fit, if that lane's turn for it
