@@ -93,7 +93,7 @@ func (d *details) watched(prefix string) []*detail {
 	defer d.mu.Unlock()
 	var out []*detail
 	for _, x := range d.boards {
-		if x.prefix == prefix && x.board.watched() {
+		if x.prefix == prefix && x.watched() {
 			out = append(out, x)
 		}
 	}
@@ -179,6 +179,6 @@ func objects(list []*detail) []uuid.UUID {
 
 func putAll(list []*detail, rows map[uuid.UUID][]Row, at time.Time) {
 	for _, x := range list {
-		x.board.put(rows[x.id], at)
+		x.put(rows[x.id], at)
 	}
 }

@@ -146,7 +146,7 @@ func (x *singles) open(h *Hub, name monitor.Topic) (t *topic, forget func()) {
 	s := x.topics[name]
 	if s == nil {
 		s = &single{topic: newTopic(name, h.cfg.Log, h.cfg.Now)}
-		detach, ok := h.cfg.Feed.Attach(name, s.topic.update)
+		detach, ok := h.cfg.Feed.Attach(name, s.update)
 		if !ok {
 			return nil, nil
 		}
