@@ -30,7 +30,7 @@ func (w *world) release() {
 			}
 			rows, err := w.db.Pool.Query(ctx, `SELECT attempt_id, fencing_token FROM task_attempt WHERE state = 'CREATED' LIMIT 50`)
 			if err != nil {
-				return nil //nolint:nilerr // the test is over
+				return nil
 			}
 			var list []dispatch.Ending
 			for rows.Next() {
