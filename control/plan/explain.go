@@ -97,7 +97,7 @@ const (
 	RaiseUser       What = "USER_MAX_TASKS"
 	RaiseReserve    What = "LANE_RESERVED"
 	RaiseBorrow     What = "LANE_BORROW_LIMIT"
-	RaiseCommon     What = "GROUP_CAPACITY"
+	RaiseCommon     What = "GROUP_CAPACITY" // of its pools together and of its cap
 	RaisePool       What = "POOL_CAPACITY"
 	CloseBreaker    What = "BREAKER_CLOSES"
 	EndEarmark      What = "EARMARK_ENDS"

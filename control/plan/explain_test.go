@@ -85,9 +85,10 @@ func (p *pair) apply(t *rapid.T, c plan.Change, k *nTask) {
 	case plan.RaiseBorrow:
 		lane.Accounts[0].BorrowLimit = c.To
 	case plan.RaiseCommon:
-		p.doc.PoolGroups[0].CapacityUnits += c.To - c.From
+		p.doc.PoolGroups[0].CapacityUnits = c.To
+		p.doc.Pools[len(p.doc.Pools)-1].CapacityUnits += max(0, c.To-p.doc.GroupCapacity(testGroup)) // its pools bound it too
 	case plan.RaisePool:
-		pool.CapacityUnits = c.To
+		pool.CapacityUnits = max(pool.CapacityUnits, c.To)
 	case plan.CloseBreaker:
 		u := p.world.pools[c.Object]
 		u.Open = false

@@ -80,7 +80,8 @@ func (x *explaining) needUnits(own, common int64, canBorrow bool) (borrows bool)
 		x.need(RaiseBorrow, l.rule.code, l.rule.borrowLimit, l.rule.borrowLimit+more)
 		return true
 	case common < own:
-		x.need(RaiseCommon, x.p.group, x.p.rules.common, x.p.rules.common+common)
+		doc := x.p.policy.rules.doc
+		x.need(RaiseCommon, x.p.group, doc.GroupCapacity(x.p.group), doc.GroupReserved(x.p.group)+x.p.common+x.s.need.SlotUnits)
 	default:
 		x.need(RaiseReserve, l.rule.code, l.rule.reserved, l.rule.reserved+own)
 	}
