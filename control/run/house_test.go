@@ -59,7 +59,8 @@ const (
 var inTests = []struct{ from, to string }{
 	{"control/plan/...", "control/queue/..."},    // golden cases run over the real queue
 	{"control/dispatch/...", "control/schedule"}, // attempts come from real claims
-	{"control/schedule/...", "control/admit control/dispatch"},
+	{"control/schedule/...", "control/admit control/dispatch control/reconcile"}, // a lost index is rebuilt
+	{"control/reconcile/...", "control/admit"},                                   // what waits was admitted
 }
 
 // importers narrows who may import a room, whatever its own arrows say.
