@@ -151,7 +151,8 @@ func (p *product) names() map[string]bool {
 		UNION SELECT jsonb_path_query(document::jsonb, 'lax $.**') #>> '{}' FROM policy_version WHERE version = 1) AS names WHERE n ~ '[^A-Z0-9_ ]'`) {
 		out[name] = true
 	}
-	for _, part := range []string{"postgresql", "redis", "dispatch", "queue", "reconcile", "counters", "deadlines", "sessions", "system", "fairlane"} {
+	for _, part := range []string{"postgresql", "redis", "dispatch", "queue", "reconcile", "counters", "deadlines", "sessions", "estimates",
+		"history", "starvation", "system", "fairlane"} {
 		out[part] = true
 	}
 	return out

@@ -14,6 +14,9 @@ const controls = `[...document.querySelectorAll("a[href], button, input, select,
 func testKeyboard(t *testing.T, p *product) {
 	b := p.open(t, "en", "").signIn("operator")
 	b.visit(whale)
+	b.until("a live page", isLive)
+	eval[bool](b, `(document.querySelector("[data-live-pause]").click(), true)`) // lists may grow and shrink while they are live
+	b.until("the badge of the pause", `document.querySelector("#live-badge.warn")`)
 	count := eval[int](b, "(window.order = "+controls+").length")
 	if count < 20 {
 		t.Fatalf("only %d controls", count)
