@@ -15,7 +15,20 @@ type Explanation struct {
 	Version int64 // of the policy
 	Holds   Gate
 	Gates   []GateReport
+	Base    int64    // quantum of the heaviest tenant, milli-units
 	Changes []Change // all of them together; none when the task only waits for its turn
+}
+
+// Number returns a number of the gate that holds the task, by name; 0 when it has none of that name.
+func (x *Explanation) Number(name string) int64 {
+	for _, g := range x.Gates {
+		for _, n := range g.Numbers {
+			if g.Holds && n.Name == name {
+				return n.Value
+			}
+		}
+	}
+	return 0
 }
 
 // GateReport is one gate with what it found.
@@ -117,7 +130,7 @@ type Waiting struct {
 // Explain says why a task waits, as of the last cycle. A task behind others of its tenant is explained
 // as if it were the first.
 func (p *Planner) Explain(t Waiting) Explanation {
-	x := explaining{p: p, t: t, out: Explanation{At: p.now, Version: p.policy.Version}}
+	x := explaining{p: p, t: t, out: Explanation{At: p.now, Version: p.policy.Version, Base: p.settings().BaseMilli}}
 	x.gates()
 	return x.out
 }

@@ -27,3 +27,8 @@ type Item struct {
 	QueuedSince time.Time
 	EligibleAt  time.Time
 }
+
+// Need is what the task requires of pools and accounts.
+func (it *Item) Need() control.Need {
+	return control.Need{Route: it.Route, Model: it.Model, Kind: it.Kind, SlotUnits: it.SlotUnits, P95: control.ClassOfP95(it.P95)}
+}

@@ -74,7 +74,7 @@ func (m *Memory) user(tenant, id uuid.UUID) int32 {
 }
 
 func (m *Memory) need(it Item) int32 {
-	n := control.Need{Route: it.Route, Model: it.Model, Kind: it.Kind, SlotUnits: it.SlotUnits, P95: control.ClassOfP95(it.P95)}
+	n := it.Need()
 	if id, ok := m.byNeed[n]; ok {
 		return id
 	}

@@ -77,6 +77,7 @@ func claimIn(ctx context.Context, tx pgx.Tx, req schedule.Claim) ([]schedule.Cla
 		out[i].AttemptID, out[i].FencingToken = g.attempt, g.token
 		grants = append(grants, g)
 	}
+	d.flag(lent.stopped, req, true)
 	if len(grants) == 0 && lent.nothing() {
 		return out, nil
 	}

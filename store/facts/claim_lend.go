@@ -84,23 +84,33 @@ type lendingDecision struct {
 
 func (d lendingDecision) nothing() bool { return len(d.relabelled) == 0 && len(d.stopped) == 0 }
 
-// lending relabels what may be, then sets the flags, both in the rows that the starts are compared with.
+// lending relabels what may be, then lets lanes lend again, in the rows that the starts are compared with.
 func (d *claimDecision) lending(req schedule.Claim) lendingDecision {
 	out := lendingDecision{stopped: map[string]bool{}}
 	for i := range req.Relabels {
 		out.relabelled = append(out.relabelled, d.relabel(&req.Relabels[i], req.PoolGroup)...)
 	}
-	last := make(map[string]bool, len(req.Lending))
+	d.flag(out.stopped, req, false)
+	return out
+}
+
+// flag sets the flags of lanes that lend again, before the starts, or that stop to, after them: what a
+// lane lent in the plan that then stopped it is lent.
+func (d *claimDecision) flag(changed map[string]bool, req schedule.Claim, stopped bool) {
 	for i := range req.Lending {
-		last[req.Lending[i].Lane] = req.Lending[i].Stopped
-	}
-	for lane, stopped := range last {
+		if req.Lending[i].Stopped != stopped {
+			continue
+		}
+		lane := req.Lending[i].Lane
 		if a := d.held.accounts[plan.LaneGroup{Lane: lane, Group: req.PoolGroup}]; a != nil && a.stopped != stopped {
 			a.stopped = stopped
-			out.stopped[lane] = stopped
+			if was, ok := changed[lane]; ok && was != stopped {
+				delete(changed, lane) // there and back: the row stays as it is
+				continue
+			}
+			changed[lane] = stopped
 		}
 	}
-	return out
 }
 
 // relabel moves all units of an attempt from its lender to its lane's own, and returns their rows; none

@@ -221,7 +221,9 @@ func (r *lendingRun) claimSome(t *testing.T, rt *rapid.T, n int) {
 		r.relabels.Add(m.relabel(loan))
 	}
 	for _, s := range req.Lending {
-		m.stopped[s.Lane] = s.Stopped
+		if !s.Stopped {
+			m.stopped[s.Lane] = false
+		}
 	}
 	for i := range req.Starts {
 		s := &req.Starts[i]
@@ -233,6 +235,11 @@ func (r *lendingRun) claimSome(t *testing.T, rt *rapid.T, n int) {
 			if s.Lender != "" {
 				r.loans.Add(1)
 			}
+		}
+	}
+	for _, s := range req.Lending { // a lane stops after what the plan had it lend
+		if s.Stopped {
+			m.stopped[s.Lane] = true
 		}
 	}
 }

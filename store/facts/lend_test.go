@@ -143,14 +143,15 @@ func TestLoansAreReadOldestFirstAndEachLaneHasItsOwn(t *testing.T) {
 	}
 }
 
-func TestI06_TheStopFlagIsHeededInTheClaimThatSetsIt(t *testing.T) {
+func TestI06_ALaneStopsAfterTheStartsOfThePlanThatStopsIt(t *testing.T) {
 	t.Parallel()
 	l := newLoans(t)
-	ids := l.queue(t, l.job("A", 1), l.job("LENDER", 1))
+	ids := l.queue(t, l.job("A", 1), l.job("LENDER", 1), l.job("A", 1))
+	l.run(t, schedule.Claim{Lending: []plan.Lending{{Lane: "LENDER", Stopped: true}}})
 	for _, step := range []struct {
 		stopped bool
 		want    schedule.Refusal
-	}{{true, schedule.RefusedAccount}, {true, schedule.RefusedAccount}, {false, ""}} {
+	}{{true, schedule.RefusedAccount}, {false, ""}} {
 		got := l.run(t, schedule.Claim{Lending: []plan.Lending{{Lane: "LENDER", Stopped: step.stopped}, {Lane: "NOBODY", Stopped: true}}, Starts: l.starts(t, ids[:1])})
 		if got[0].Refused != step.want {
 			t.Errorf("stopped %v: %+v", step.stopped, got[0])
@@ -168,11 +169,14 @@ func TestI06_TheStopFlagIsHeededInTheClaimThatSetsIt(t *testing.T) {
 	if again := l.text(t, `SELECT lending_stopped_since::text FROM lane_account WHERE lane = 'LENDER'`); again != since {
 		t.Errorf("stopped since %s, then since %s", since, again)
 	}
-	l.run(t, schedule.Claim{Lending: []plan.Lending{{Lane: "LENDER", Stopped: false}, {Lane: "LENDER", Stopped: true}}}) // the last one counts
+	both := []plan.Lending{{Lane: "LENDER", Stopped: false}, {Lane: "LENDER", Stopped: true}}
+	if got := l.run(t, schedule.Claim{Lending: both, Starts: l.starts(t, ids[2:])}); got[0].Refused != "" {
+		t.Errorf("lent before the lane stopped again: %+v", got[0])
+	}
 	if again := l.text(t, `SELECT lending_stopped_since::text FROM lane_account WHERE lane = 'LENDER'`); again != since {
 		t.Errorf("said twice in one claim: %s", again)
 	}
-	if got := l.run(t, schedule.Claim{Starts: l.starts(t, ids[1:])}); got[0].Refused != "" {
+	if got := l.run(t, schedule.Claim{Starts: l.starts(t, ids[1:2])}); got[0].Refused != "" {
 		t.Errorf("the lender's own task: %+v", got[0])
 	}
 	l.clean(t)

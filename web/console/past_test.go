@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"fairlane/control"
+	"fairlane/control/explain"
 	"fairlane/control/monitor"
 	"fairlane/control/plan"
 	"fairlane/policy/access"
@@ -108,29 +109,31 @@ func TestE25_WhyItWaitsIsSaidGateByGateInBothLanguages(t *testing.T) {
 	s := newSite(t)
 	s.queueTasks(s.tenants[0].ID, "STANDARD", 1, 12)
 	holding := []plan.Gate{plan.GateNotEligible, plan.GateNeverFits, plan.GateLane, plan.GateTenant, plan.GateUser, plan.GateAccount, plan.GatePool, plan.GateTurn}
-	s.waiting = map[uuid.UUID]console.Waiting{}
+	s.waiting = map[uuid.UUID]explain.Answer{}
 	for i, g := range holding {
-		w := console.Waiting{At: time.Now(), PlaceFrom: 3, PlaceTo: 1200, Change: views.Say("lanes.title"), ChangeAt: "/lanes/STANDARD"}
+		w := explain.Answer{PlaceFrom: 3, PlaceTo: 1200, Explanation: plan.Explanation{At: time.Now(), Holds: g, Changes: []plan.Change{
+			{What: plan.RaiseBorrow, Object: "STANDARD", From: 3, To: 5}, {What: plan.WaitUntil, To: time.Now().Unix()},
+		}}}
 		for _, before := range holding[:i] {
-			w.Gates = append(w.Gates, console.WaitingGate{Gate: before})
+			w.Gates = append(w.Gates, plan.GateReport{Gate: before})
 		}
-		w.Gates = append(w.Gates, console.WaitingGate{Gate: g, Holds: true, Numbers: []console.WaitingNumber{
-			{Name: "wanted", Value: 2}, {Name: "debt", Value: -1500, Kind: console.Milli}, {Name: "expected", Value: 75, Kind: console.Seconds},
-		}, Options: []console.WaitingOption{
-			{Account: control.AccountBorrowed, Lender: "PAID_SHARED", Reason: "lender_stopped"}, {Account: control.AccountOwn},
-			{Pool: "provider:south:a/1:eu:clip", Reason: "earmark"},
+		w.Gates = append(w.Gates, plan.GateReport{Gate: g, Holds: true, Numbers: []plan.Number{
+			{Name: "wanted", Value: 2}, {Name: "debt", Value: -1500, Unit: plan.Milli}, {Name: "expected", Value: 75, Unit: plan.Seconds},
+		}, Options: []plan.Option{
+			{Account: control.AccountBorrowed, Lender: "PAID_SHARED", Reason: plan.LenderStopped}, {Account: control.AccountOwn},
+			{Pool: "provider:south:a/1:eu:clip", Reason: plan.KeptForTask},
 		}})
 		s.waiting[taskID(i+1)] = w
 	}
 	b := s.as(access.Viewer)
 	for i, g := range holding {
 		for lang, words := range map[string][]string{
-			"en": {"place 3 to 1,200", "Smallest change", "the lender needs its units itself", "earmarked for another task", "1 m 15 s", "−1.5"},
-			"zh": {"排位 3 至 1,200", "最小变更", "出借方自身需要", "已被其他任务预占", "1 分 15 秒"},
+			"en": {"place 3 to 1,200", "Smallest change", "borrowing limit of lane STANDARD: 3 → 5 units", "the lender needs its units itself", "earmarked for another task", "1 m 15 s", "−1.5"},
+			"zh": {"排位 3 至 1,200", "最小变更", "车道 STANDARD 的借用上限：3 → 5 个单位", "出借方自身需要", "已被其他任务预占", "1 分 15 秒"},
 		} {
 			b.cookies["fl_lang"] = lang
 			for _, target := range []string{"/tasks/" + taskID(i+1).String(), "/tasks/" + taskID(i+1).String() + "/now"} {
-				a := b.get(target).want(t, http.StatusOK, append(words, `href="/lanes/PAID_SHARED"`, `href="/pools/provider:south:a%2F1:eu:clip"`, "2")...)
+				a := b.get(target).want(t, http.StatusOK, append(words, `href="/lanes/STANDARD"`, `href="/lanes/PAID_SHARED"`, `href="/pools/provider:south:a%2F1:eu:clip"`, "2")...)
 				if n := strings.Count(a.body, `class="holds"`); n != 1 {
 					t.Errorf("%s: %d gates hold", g, n)
 				}

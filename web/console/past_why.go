@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"fairlane/control"
+	"fairlane/control/explain"
 	"fairlane/control/monitor"
 	"fairlane/control/plan"
 	"fairlane/policy/access"
@@ -17,55 +18,9 @@ import (
 	"fairlane/views/page"
 )
 
-// Explains tells why a task waits. A task that the scheduler does not know yet is control.CodeNotFound.
+// Explains tells why a task waits. A task that does not wait is control.CodeNotFound.
 type Explains interface {
-	Explain(ctx context.Context, task uuid.UUID) (Waiting, error)
-}
-
-// Waiting is why a task waits: its gates in the order in which they are tried, up to and with the one
-// that holds it.
-type Waiting struct {
-	At        time.Time // of the state that it was found in
-	Gates     []WaitingGate
-	PlaceFrom int64 // its place in the order of starts, as a range; 0: not known
-	PlaceTo   int64
-	Change    views.Message // smallest change that would start it now; zero: none is known
-	ChangeAt  string        // address of the page on which it can be made, such as /lanes/STANDARD; "": nowhere
-}
-
-// WaitingGate is one gate with its numbers.
-type WaitingGate struct {
-	Gate    plan.Gate
-	Holds   bool
-	Numbers []WaitingNumber
-	Options []WaitingOption // accounts or pools that were tried in it
-}
-
-// WaitingNumber is a number with its name, a word of the family "why_number".
-type WaitingNumber struct {
-	Name  string
-	Value int64
-	Kind  NumberKind
-}
-
-// NumberKind is how a number is written.
-type NumberKind int
-
-// The kinds of numbers.
-const (
-	Whole   NumberKind = iota // units, tasks, rounds
-	Milli                     // thousandths of a unit
-	Seconds                   // a length of time
-	Instant                   // Unix seconds
-)
-
-// WaitingOption is an account (OWN, COMMON or BORROWED, with its lender) or a pool that was tried.
-type WaitingOption struct {
-	Account control.Account // "": it is a pool
-	Lender  string
-	Pool    string
-	Reason  string // why it gives nothing, a word of the family "account_no" or "pool_no"; "": it would
-	Numbers []WaitingNumber
+	Explain(ctx context.Context, task uuid.UUID) (explain.Answer, error)
 }
 
 // gates is the order in which a page shows them.
@@ -94,10 +49,21 @@ func (r *Reading) why(c *gin.Context, t *monitor.TaskDetail) (page.Why, error) {
 
 // sayWaiting puts an explanation into the reader's language. Gates behind the one that holds were not
 // reached; one before it that was not told was passed.
-func sayWaiting(ctx context.Context, w Waiting) page.Why {
-	p := page.Why{Change: w.Change.In(ctx), Href: w.ChangeAt, As: views.T(ctx, "why.as_of", "Time", views.Time(w.At))}
+func sayWaiting(ctx context.Context, w explain.Answer) page.Why {
+	p := page.Why{As: views.T(ctx, "why.as_of", "Time", views.Time(w.At))}
 	if w.PlaceFrom > 0 {
 		p.Place = views.T(ctx, "why.place", "From", w.PlaceFrom, "To", w.PlaceTo)
+	}
+	var changes []string
+	for _, c := range w.Changes {
+		changes = append(changes, sayChange(ctx, c))
+		if p.Href == "" {
+			p.Href = changeAt(c, w.TenantID)
+		}
+	}
+	p.Change = strings.Join(changes, " · ")
+	if len(changes) > 1 {
+		p.Change += " (" + views.T(ctx, "why.changes") + ")"
 	}
 	held := false
 	for _, gate := range gates {
@@ -123,16 +89,16 @@ func sayWaiting(ctx context.Context, w Waiting) page.Why {
 	return p
 }
 
-func sayNumbers(ctx context.Context, numbers []WaitingNumber) []page.Fact {
+func sayNumbers(ctx context.Context, numbers []plan.Number) []page.Fact {
 	var out []page.Fact
 	for _, n := range numbers {
 		f := page.Fact{Label: views.Word(ctx, "why_number", n.Name)}
-		switch n.Kind {
-		case Milli:
+		switch n.Unit {
+		case plan.Milli:
 			f.Value = views.Milli(n.Value)
-		case Seconds:
+		case plan.Seconds:
 			f.Value = views.Duration(ctx, time.Duration(n.Value)*time.Second)
-		case Instant:
+		case plan.Instant:
 			f.Value = views.Time(time.Unix(n.Value, 0))
 		default:
 			f.Value = views.Int(n.Value)
@@ -142,12 +108,12 @@ func sayNumbers(ctx context.Context, numbers []WaitingNumber) []page.Fact {
 	return out
 }
 
-func sayOption(ctx context.Context, o WaitingOption) page.WhyOption {
+func sayOption(ctx context.Context, o plan.Option) page.WhyOption {
 	p := page.WhyOption{Open: o.Reason == "", Numbers: sayNumbers(ctx, o.Numbers)}
 	if o.Account == "" {
 		p.Name, p.Href = o.Pool, "/pools/"+url.PathEscape(o.Pool)
 		if o.Reason != "" {
-			p.Text = views.Word(ctx, "pool_no", o.Reason)
+			p.Text = views.Word(ctx, "pool_no", string(o.Reason))
 		}
 		return p
 	}
@@ -157,9 +123,33 @@ func sayOption(ctx context.Context, o WaitingOption) page.WhyOption {
 		p.Href = "/lanes/" + url.PathEscape(o.Lender)
 	}
 	if o.Reason != "" {
-		p.Text = views.Word(ctx, "account_no", o.Reason)
+		p.Text = views.Word(ctx, "account_no", string(o.Reason))
 	}
 	return p
+}
+
+// sayChange says what would have to change.
+func sayChange(ctx context.Context, c plan.Change) string {
+	what := strings.ToLower(string(c.What))
+	if c.What == plan.WaitUntil && c.Object != "" {
+		what = "wait_adaptive"
+	}
+	return views.T(ctx, views.Key("why_change."+what), "Object", c.Object, "From", views.Int(c.From), "To", views.Int(c.To), "Until", views.Time(time.Unix(c.To, 0)))
+}
+
+// changeAt is the page on which a change can be made; "" when there is none.
+func changeAt(c plan.Change, tenant uuid.UUID) string {
+	switch c.What {
+	case plan.ResumeLane, plan.RaiseReserve, plan.RaiseBorrow:
+		return "/lanes/" + url.PathEscape(c.Object)
+	case plan.ResumePool, plan.RaisePool, plan.AllowPool, plan.CloseBreaker, plan.EndEarmark:
+		return "/pools/" + url.PathEscape(c.Object)
+	case plan.RaiseTenant, plan.RaiseTasks, plan.RaiseUser, plan.ReinstateTenant:
+		return "/tenants/" + tenant.String()
+	case plan.RaiseCommon:
+		return "/pools"
+	}
+	return ""
 }
 
 // taskNow answers GET /tasks/:task/now: the part of the page that moves.

@@ -18,6 +18,7 @@ import (
 
 	"fairlane/audit"
 	"fairlane/control"
+	"fairlane/control/explain"
 	"fairlane/control/monitor"
 	"fairlane/policy"
 	"fairlane/policy/access"
@@ -53,11 +54,11 @@ type site struct {
 	tenants  []policy.Tenant
 	people   map[access.Role]uuid.UUID
 	monitor  *monitor.Monitor
-	waiting  map[uuid.UUID]console.Waiting // why tasks wait
+	waiting  map[uuid.UUID]explain.Answer // why tasks wait
 }
 
 // Explain says what the test has said.
-func (s *site) Explain(_ context.Context, task uuid.UUID) (console.Waiting, error) {
+func (s *site) Explain(_ context.Context, task uuid.UUID) (explain.Answer, error) {
 	w, ok := s.waiting[task]
 	if !ok {
 		return w, control.Errorf(control.CodeNotFound, "not known")
