@@ -16,8 +16,6 @@ import (
 	"fairlane/control/plan"
 	"fairlane/policy/access"
 	"fairlane/store/facts"
-	"fairlane/views"
-	"fairlane/web/console"
 )
 
 // borrowed makes a queued task run on units of a lender, due in that time; below 0: it is late.
