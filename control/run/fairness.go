@@ -9,7 +9,7 @@ import (
 )
 
 type simulateFairnessCmd struct {
-	Hours float64 `default:"24" help:"Hours of the published day, 1 to 24."`
+	Hours float64 `default:"24" help:"Hours of the published day, 0.25 to 24."`
 	Seed  uint64  `default:"1" help:"Of the derivation of traces."`
 }
 
@@ -18,8 +18,8 @@ const longRunHours = 4
 
 // Run makes the tables of the README.
 func (c *simulateFairnessCmd) Run(e *env) error {
-	if !(c.Hours >= 1 && c.Hours <= 24) {
-		return settingError{"simulate fairness", "hours must be 1 to 24"}
+	if !(c.Hours >= 0.25 && c.Hours <= 24) {
+		return settingError{"simulate fairness", "hours must be 0.25 to 24"}
 	}
 	source, err := workload.Embedded()
 	if err != nil {

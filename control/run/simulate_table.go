@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -59,7 +60,7 @@ func printTables(out io.Writer, about traceFacts, played []side, rows int) error
 		d := differ(played[0].Report, played[1].Report)
 		title := played[1].Name + " − " + played[0].Name
 		printRows(w, title, overallColumns, d.Overall, true)
-		printRows(w, title+": lanes", laneColumns, d.Lanes, true)
+		printRows(w, title+": lanes", laneColumns, namedIn(d.Lanes, busyRows(played[0].Report.Lanes), busyRows(played[1].Report.Lanes)), true)
 		printRows(w, title+": tenants"+cut(len(d.Tenants), rows), tenantColumns, first(d.Tenants, rows), true)
 	}
 	return w.err
@@ -103,6 +104,13 @@ func busyRows(rows []simulate.Row) []simulate.Row {
 		}
 	}
 	return out
+}
+
+// namedIn leaves out differences of lanes of which neither side has anything to say.
+func namedIn(rows []simulate.Row, sides ...[]simulate.Row) []simulate.Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r simulate.Row) bool {
+		return !slices.ContainsFunc(slices.Concat(sides...), func(s simulate.Row) bool { return s.Lane == r.Lane })
+	})
 }
 
 // printRows writes a table; columns of which no row knows anything are left out. Differences carry a sign.

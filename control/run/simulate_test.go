@@ -24,7 +24,7 @@ func TestSimulateComparesTwoPolicies(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	trace := filepath.Join(dir, "trace.csv.gz")
-	if code, _, said := command(t.Context(), "trace", "derive", "--out", trace, "--hours", "1", "--load", "1.2", "--clients", "8"); code != 0 {
+	if code, _, said := command(t.Context(), "trace", "derive", "--out", trace, "--hours", "0.4", "--load", "1.2", "--clients", "8"); code != 0 {
 		t.Fatal(said)
 	}
 	code, yaml, said := command(t.Context(), "simulate", "policy", "fair")
@@ -74,7 +74,7 @@ func TestSimulateComparesTwoPolicies(t *testing.T) {
 
 func TestSimulateBesideABaseline(t *testing.T) {
 	t.Parallel()
-	code, table, said := command(t.Context(), "simulate", "--hours", "1", "--load", "1.1", "--against", "fifo", "--rows", "3")
+	code, table, said := command(t.Context(), "simulate", "--hours", "0.5", "--load", "1.1", "--against", "fifo", "--rows", "3")
 	if code != 0 || !strings.Contains(table, "fifo − builtin:fair") || !strings.Contains(table, "(the 3 with the most tasks of ") {
 		t.Errorf("%d %s\n%s", code, said, table)
 	}
@@ -173,11 +173,11 @@ func TestTraceDeriveLeavesNoHalfFile(t *testing.T) {
 
 func TestSimulateFairnessMakesItsTables(t *testing.T) {
 	t.Parallel()
-	code, out, said := command(t.Context(), "simulate", "fairness", "--hours", "1")
+	code, out, said := command(t.Context(), "simulate", "fairness", "--hours", "0.25")
 	if code != 0 || strings.Count(out, "\n| --- |") != 3 || strings.Contains(out, "BROKEN") {
 		t.Errorf("%d %s\n%s", code, said, out)
 	}
-	if code, _, said := command(t.Context(), "simulate", "fairness", "--hours", "0"); code != 2 || !strings.Contains(said, "hours must be 1 to 24") {
+	if code, _, said := command(t.Context(), "simulate", "fairness", "--hours", "0"); code != 2 || !strings.Contains(said, "hours must be 0.25 to 24") {
 		t.Errorf("%d %s", code, said)
 	}
 }

@@ -92,7 +92,7 @@ type TenantResult struct {
 	Owed       Number  `json:"owed"`       // what weights alone would have given it of the lane's service, and no more than it asked for
 	Error      Number  `json:"error"`      // got ÷ owed − 1
 	Backlogged Number  `json:"backlogged"` // part of the time in which it had tasks that nothing of its own held back
-	// The longest such time without a break, and the error in it.
+	// The longest such time without a break, and the error in it; not known below 15 minutes.
 	LongestHours Number `json:"longest_hours"`
 	LongestError Number `json:"longest_error"`
 	Borrowed     int64  `json:"borrowed"` // slot units that it started on borrowed ones
@@ -243,7 +243,7 @@ func (w *world) tenantResult(p *party, left int, served int64) TenantResult {
 			out.Entitled = Number(owed / float64(served))
 		}
 	}
-	if t.longOwed > 0 {
+	if t.longOwed > 0 && t.longest >= leastLongest {
 		out.LongestHours = Number(float64(t.longest) / 3600e6)
 		out.LongestError = Number(float64(t.longGot)/t.longOwed - 1)
 	}
@@ -252,6 +252,9 @@ func (w *world) tenantResult(p *party, left int, served int64) TenantResult {
 	}
 	return out
 }
+
+// leastLongest is the shortest time without a break over which a share means anything.
+const leastLongest = 15 * 60 * secondsInMicro
 
 func ratio(part, of int64) float64 {
 	if of <= 0 {
