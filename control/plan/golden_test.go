@@ -73,10 +73,31 @@ func TestTrap_D03_FullPoolHoldsNobodyForAnotherPool(t *testing.T) {
 	golden(t, "G08")
 }
 
-// D45: a pool lowered below its use kills nothing and starts nothing until it has drained below.
+// D04: a lender whose own task waits for its lane's idle units lends none of them; that task has them next.
+func TestTrap_D04_ReserveHeldForTheLendersOwnTask(t *testing.T) {
+	t.Parallel()
+	golden(t, "H39")
+}
+
+// D45: a pool, or a lane's reserve, lowered below its use kills nothing and starts nothing until it has
+// drained below.
 func TestTrap_D45_PoolLoweredBelowItsUse(t *testing.T) {
 	t.Parallel()
 	golden(t, "H03")
+	golden(t, "H18")
+	golden(t, "H36")
+}
+
+// D46: a pool resized down and up while tasks run and end never holds more than its limit at a start.
+func TestTrap_D46_PoolResizedWhileItWorks(t *testing.T) {
+	t.Parallel()
+	golden(t, "H37")
+}
+
+// D49: what is lent in total stops further lending once the lender wakes, and is back when the tasks end.
+func TestTrap_D49_LenderIsWholeAfterTheLoansEnd(t *testing.T) {
+	t.Parallel()
+	golden(t, "H38")
 }
 
 func golden(t *testing.T, name string) {
@@ -333,7 +354,11 @@ func (g *stage) event(t *testing.T, w []string) {
 		g.world.pools[w[1]] = u
 		return
 	case "settle":
-		n, _ := number(w[2])
+		units, credit := strings.CutPrefix(w[2], "-")
+		n, _ := number(units)
+		if credit {
+			n = -n
+		}
 		tl := plan.TenantLane{Tenant: g.tenant[w[1]], Lane: g.laneOf(w[1])}
 		g.debts[tl] += n * control.Milli
 		return
@@ -341,6 +366,8 @@ func (g *stage) event(t *testing.T, w []string) {
 		g.queue.Remove(g.ids[w[1]], 1)
 		delete(g.items, g.ids[w[1]])
 		return
+	case "drop":
+		g.doc.Lanes = slices.DeleteFunc(g.doc.Lanes, func(l policy.Lane) bool { return l.Code == w[1] })
 	case "pool":
 		p, _ := g.doc.Pool(w[1])
 		p.CapacityUnits, _ = number(w[2])

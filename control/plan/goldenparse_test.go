@@ -50,7 +50,8 @@ type (
 	}
 	gEvent struct {
 		at   int64
-		what []string // pool NAME units, cancel TASK, wake, lane NAME key=value, tenant NAME key=value, set key=value
+		what []string // pool NAME units, cancel TASK, wake, lane NAME key=value, tenant NAME key=value, set key=value,
+		// drop LANE, breaker POOL open or closed, limit POOL units, settle TENANT units (below 0: credit)
 	}
 	gLine   struct{ task, event int } // one of them, from 1
 	gStarts struct {
@@ -186,12 +187,15 @@ func checkEvent(w []string) error {
 	case w[0] == "pool" && len(w) == 3:
 		_, err := number(w[2])
 		return err
-	case w[0] == "limit" && len(w) == 3, w[0] == "settle" && len(w) == 3:
+	case w[0] == "limit" && len(w) == 3:
 		_, err := number(w[2])
+		return err
+	case w[0] == "settle" && len(w) == 3:
+		_, err := number(strings.TrimPrefix(w[2], "-"))
 		return err
 	case w[0] == "breaker" && len(w) == 3 && (w[2] == "open" || w[2] == "closed"):
 		return nil
-	case w[0] == "cancel" && len(w) == 2, w[0] == "wake" && len(w) == 1:
+	case w[0] == "cancel" && len(w) == 2, w[0] == "drop" && len(w) == 2, w[0] == "wake" && len(w) == 1:
 		return nil
 	case w[0] == "lane" && len(w) >= 3:
 		return pairs(w[2:], map[string]int64{}, laneKeys)

@@ -47,7 +47,7 @@ func TestPlannerEqualsNaiveModel(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			p := newPair(t)
 			modelCounts.sequences.Add(1)
-			for range rapid.SampledFrom([]int{50, 20, 5}).Draw(t, "actions") {
+			for range rapid.SampledFrom([]int{50, 20, 5, 100}).Draw(t, "actions") {
 				modelCounts.actions.Add(1)
 				p.act(t)
 			}
@@ -130,6 +130,24 @@ func drawMinimums(t *rapid.T, lanes int) []policy.LaneMinimum {
 	return []policy.LaneMinimum{{Lane: fmt.Sprintf("L%d", small(t, "lane", 0, int64(lanes-1))), Units: small(t, "units", 1, 2)}}
 }
 
+func drawPool(t *rapid.T, key string, lanes int) policy.Pool {
+	return policy.Pool{
+		Key: key, Kind: policy.PoolProvider, Group: testGroup, Model: fmt.Sprintf("m%d", rapid.SampledFrom([]int{0, 1, 2}).Draw(t, "model")), CapacityUnits: drawCapacity(t),
+		CanLookUp: rapid.IntRange(0, 3).Draw(t, "look up") > 0, LaneMinimums: drawMinimums(t, lanes),
+		Preference: small(t, "preference", 0, 1), Parents: rapid.SampledFrom([][]string{nil, {"g0"}, {"g1"}, {"g0", "g1"}}).Draw(t, "parents"),
+	}
+}
+
+// drawDedication gives a pool to one tenant or one lane, sometimes.
+func drawDedication(t *rapid.T, p *policy.Pool, tenants []plan.TenantPlan) {
+	switch rapid.IntRange(0, 7).Draw(t, "dedicated") {
+	case 0:
+		p.DedicatedTenants = []uuid.UUID{tenants[0].ID}
+	case 1:
+		p.DedicatedLanes = []string{"L0"}
+	}
+}
+
 func drawDocument(t *rapid.T) (*policy.Document, []plan.TenantPlan) {
 	lanes := int(rapid.SampledFrom([]int64{3, 4, 2, 1}).Draw(t, "lanes"))
 	d := &policy.Document{
@@ -158,11 +176,7 @@ func drawDocument(t *rapid.T) (*policy.Document, []plan.TenantPlan) {
 	}
 	d.Pools[1].Parents = rapid.SampledFrom([][]string{nil, {"g0"}}).Draw(t, "nested")
 	for i := range rapid.SampledFrom([]int{4, 5, 3, 1}).Draw(t, "pools") {
-		d.Pools = append(d.Pools, policy.Pool{
-			Key: fmt.Sprintf("p%d", i), Kind: policy.PoolProvider, Group: testGroup, Model: fmt.Sprintf("m%d", rapid.SampledFrom([]int{0, 1, 2}).Draw(t, "model")), CapacityUnits: drawCapacity(t),
-			CanLookUp: rapid.IntRange(0, 3).Draw(t, "look up") > 0, LaneMinimums: drawMinimums(t, lanes),
-			Preference: small(t, "preference", 0, 1), Parents: rapid.SampledFrom([][]string{nil, {"g0"}, {"g1"}, {"g0", "g1"}}).Draw(t, "parents"),
-		})
+		d.Pools = append(d.Pools, drawPool(t, fmt.Sprintf("p%d", i), lanes))
 	}
 	var tenants []plan.TenantPlan
 	for i := range rapid.SampledFrom([]int{4, 6, 3, 1}).Draw(t, "tenants") {
@@ -171,12 +185,7 @@ func drawDocument(t *rapid.T) (*policy.Document, []plan.TenantPlan) {
 		tenants = append(tenants, plan.TenantPlan{ID: numbered('t', i+1), Code: code, PlanCode: code})
 	}
 	for i := range d.Pools {
-		switch p := &d.Pools[i]; rapid.IntRange(0, 7).Draw(t, "dedicated") {
-		case 0:
-			p.DedicatedTenants = []uuid.UUID{tenants[0].ID}
-		case 1:
-			p.DedicatedLanes = []string{"L0"}
-		}
+		drawDedication(t, &d.Pools[i], tenants)
 	}
 	return d, tenants
 }
@@ -270,10 +279,15 @@ func (p *pair) change(t *rapid.T) {
 		l.Strategy = rapid.SampledFrom([]policy.Strategy{policy.DRR, policy.DRR, policy.WRR}).Draw(t, "strategy")
 	case "pool":
 		o := &p.doc.Pools[rapid.IntRange(0, len(p.doc.Pools)-1).Draw(t, "pool")]
+		if o.Kind == policy.PoolProvider && rapid.Bool().Draw(t, "anew") {
+			*o = drawPool(t, o.Key, len(p.doc.Lanes))
+			drawDedication(t, o, p.tenants)
+		}
 		o.CapacityUnits, o.Paused = drawCapacity(t), rapid.IntRange(0, 3).Draw(t, "paused") == 0
 	case "settings":
 		p.doc.Scheduling.BaseQuantumUnits, p.doc.Scheduling.BurstRounds = small(t, "base", 1, 6), small(t, "burst rounds", 1, 5)
 		p.doc.Scheduling.RepayPermille, p.doc.Scheduling.MaxSkips = drawRepay(t), small(t, "max skips", 1, 3)
+		p.doc.Scheduling.EarmarkAfter, p.doc.Scheduling.FitScan = rapid.SampledFrom([]int64{0, 20}).Draw(t, "earmark after"), rapid.SampledFrom([]int64{16, 1, 0}).Draw(t, "fit scan")
 	case "running":
 		p.doc.Switches.SchedulingRunning = rapid.IntRange(0, 2).Draw(t, "running") > 0
 	}
@@ -321,7 +335,7 @@ func (p *pair) cycleBoth(t *rapid.T) {
 			b = want.Starts[i]
 		}
 		if a.TaskID != b.TaskID || a.Pool != b.Pool || a.Account != b.Account || a.Lender != b.Lender {
-			t.Log(p.describe(a.TaskID), p.describe(b.TaskID), p.dbg(a.TaskID), p.dbg(b.TaskID))
+			t.Log(p.describe(a.TaskID), p.describe(b.TaskID))
 			t.Fatalf("start %d of %d (model: %d): planner %v, model %v", i, len(got.Starts), len(want.Starts), a, b)
 		}
 	}
@@ -354,7 +368,7 @@ func (p *pair) cycleBoth(t *rapid.T) {
 	for _, m := range p.n.parties {
 		l := p.n.lane(m.lane)
 		if got, ok := p.planner.Debt(m.lane, m.tenant); ok && got != m.debt {
-			t.Fatalf("DBG %s tenant %d owes %d in %s, want %d", p.planner.Dbg(m.lane, m.tenant), m.tenant[15], got, m.lane, m.debt)
+			t.Fatalf("tenant %d owes %d in %s, want %d", m.tenant[15], got, m.lane, m.debt)
 		}
 		if lane, tenant := p.planner.Deficits(m.lane, m.tenant); lane != l.deficit || tenant != m.deficit {
 			t.Fatalf("deficits of %s and of tenant %d in it are %d and %d, want %d and %d", m.lane, m.tenant[15], lane, tenant, l.deficit, m.deficit)
