@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
@@ -201,6 +202,8 @@ func (x *QueueIndex) Write(ctx context.Context, group string, waits []queue.Item
 	for _, g := range gone {
 		changes = append(changes, change{id: g.TaskID, slot: slotOf(g.Lane, g.TenantID), version: g.Version})
 	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime+time.Duration(len(changes))*time.Millisecond)
+	defer cancel()
 	_, err := x.write(ctx, group, changes)
 	return err
 }
