@@ -89,6 +89,7 @@ var Routes = []Route{
 	{"api.task.create", post, "/v1/tasks", access.TokenSubmit, Token},
 	{"api.task.list", get, "/v1/tasks", access.TokenRead, Token},
 	{"api.task.get", get, "/v1/tasks/:id", access.TokenRead, Token},
+	{"api.task.why", get, "/v1/tasks/:id/why", access.TokenRead, Token},
 	{"api.task.cancel", post, "/v1/tasks/:id/cancel", access.TokenCancel, Token},
 	{"callback.receive", post, "/callbacks/:provider/:attempt/:token", access.Public, Callback},
 }

@@ -118,7 +118,8 @@ func (a *app) scheduler() *schedule.Groups {
 		lease := "schedule/" + group
 		cfg := schedule.Config{
 			Group: group, Lease: lease, Log: a.log, Observer: observer{a.metrics, a.monitor},
-			Hints: a.listener.Subscribe(control.NotifyQueue), // its own: a hint wakes whoever takes it, and no other
+			Statuses: facts.NewStatuses(a.schedule),
+			Hints:    a.listener.Subscribe(control.NotifyQueue), // its own: a hint wakes whoever takes it, and no other
 		}
 		a.shareQueue(&cfg)
 		loop := schedule.New(cfg, store, a.active, a.tenants())

@@ -16,6 +16,7 @@ import (
 	"fairlane/control"
 	"fairlane/control/admit"
 	"fairlane/control/dispatch"
+	"fairlane/control/explain"
 	"fairlane/control/monitor"
 	"fairlane/policy"
 	"fairlane/store/facts"
@@ -46,8 +47,9 @@ func (a *app) web(ctx context.Context, d *dispatch.Service) (http.Handler, func(
 	if err != nil {
 		return nil, nil, err
 	}
+	explains := explain.New(facts.NewExplains(a.api), a.active, tenants, nil)
 	reading, err := console.NewReading(console.ReadingConfig{
-		Shown: a.monitor, Lists: facade, Canceler: cancels, Present: facade, Active: a.inForce, Log: a.log,
+		Shown: a.monitor, Lists: facade, Canceler: cancels, Present: facade, Explains: explains, Active: a.inForce, Log: a.log,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -70,7 +72,7 @@ func (a *app) web(ctx context.Context, d *dispatch.Service) (http.Handler, func(
 		},
 	})
 	programs := api.New(api.Config{
-		Tokens: facts.NewTokens(a.api, nil), Gate: gate, Tasks: facts.NewTasks(a.api), Cancel: cancels, Log: a.log, MaxBody: a.maxBody,
+		Tokens: facts.NewTokens(a.api, nil), Gate: gate, Tasks: facts.NewTasks(a.api), Cancel: cancels, Explains: explains, Log: a.log, MaxBody: a.maxBody,
 	})
 	assets, err := static.New()
 	if err != nil {

@@ -27,6 +27,7 @@ type Config struct {
 	Hold      time.Duration // how long a shared index must answer before it is used again, 5 s
 	Indexes   Indexes       // shared indexes; nil: the queue lies in the process
 	Rebuilder Rebuilder     // with Indexes
+	Statuses  Statuses      // nil: nobody wants to know
 	Log       *slog.Logger
 	Now       func() time.Time
 	Observer  Observer
@@ -81,6 +82,9 @@ type turn struct {
 	listed   time.Time     // when the tenants were last read
 	ahead    time.Duration // the database's clock minus ours
 	last     time.Time     // end of the last cycle
+	term     int64
+	reported time.Time // when the status was last kept
+	quiet    bool      // and nothing waited then
 
 	mend        *mender
 	menders     sync.WaitGroup
@@ -99,7 +103,7 @@ func (l *Loop) Run(ctx context.Context, term int64) error {
 		}
 	})
 	defer cancel()
-	t := &turn{Loop: l, feed: &feed{
+	t := &turn{Loop: l, term: term, feed: &feed{
 		store: l.store, group: l.cfg.Group, lease: l.cfg.Lease, term: term, log: l.cfg.Log, parked: map[uuid.UUID]struct{}{}, told: func(int) {},
 	}}
 	if o := l.cfg.Observer; o != nil {
@@ -162,6 +166,7 @@ func (t *turn) look(ctx context.Context) (again bool, wake time.Time, err error)
 	if t.shared != nil && t.shared.Err() != nil {
 		return false, wake, errors.Join(errIndex, t.shared.Err())
 	}
+	t.report(ctx)
 	return again || !t.feed.full, wake, nil
 }
 

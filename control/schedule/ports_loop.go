@@ -32,6 +32,12 @@ type Observer interface {
 	Parked(group string, tasks int)
 }
 
+// Statuses keeps what the planner of a group remembers, for people. What a holder of an older term says
+// changes nothing.
+type Statuses interface {
+	PutStatus(ctx context.Context, group string, term int64, s plan.Status) error
+}
+
 // QueueState is where the queue of a group lies.
 type QueueState struct {
 	Runs    bool // this process runs the group's loop

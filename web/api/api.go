@@ -25,12 +25,13 @@ const defaultMaxBody = 1 << 20
 
 // Config is what the API is made of.
 type Config struct {
-	Tokens  Tokens
-	Gate    Gate
-	Tasks   Tasks
-	Cancel  Canceler
-	MaxBody func() int64 // bytes, as the policy in force says; nil: 1 MiB. The engine's own limit holds beside it.
-	Log     *slog.Logger
+	Tokens   Tokens
+	Gate     Gate
+	Tasks    Tasks
+	Cancel   Canceler
+	Explains Explains
+	MaxBody  func() int64 // bytes, as the policy in force says; nil: 1 MiB. The engine's own limit holds beside it.
+	Log      *slog.Logger
 }
 
 // API holds the handlers.
@@ -55,6 +56,7 @@ func (a *API) Handlers() map[string]gin.HandlerFunc {
 		"api.task.create": a.create,
 		"api.task.list":   a.list,
 		"api.task.get":    a.get,
+		"api.task.why":    a.why,
 		"api.task.cancel": a.cancel,
 	}
 }

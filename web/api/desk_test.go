@@ -24,6 +24,7 @@ import (
 
 	"fairlane/control"
 	"fairlane/control/admit"
+	"fairlane/control/explain"
 	"fairlane/policy"
 	"fairlane/policy/access"
 	"fairlane/store/facts"
@@ -84,7 +85,8 @@ func newDesk(t *testing.T) *desk {
 	a := api.New(api.Config{
 		MaxBody: func() int64 { return d.policy.Limits.MaxBodyBytes },
 		Tokens:  tokens, Tasks: facts.NewTasks(db), Cancel: facts.NewCancels(db),
-		Gate: admit.NewGate(admit.Config{Policies: d, Store: facts.NewAdmissions(db), Loads: facts.NewLoads(db, nil, time.Nanosecond)}),
+		Explains: explain.New(facts.NewExplains(db), d, facts.NewTenants(db), nil),
+		Gate:     admit.NewGate(admit.Config{Policies: d, Store: facts.NewAdmissions(db), Loads: facts.NewLoads(db, nil, time.Nanosecond)}),
 	})
 	d.engine = gin.New()
 	d.engine.UseRawPath = true // as the product's engine does
@@ -97,13 +99,16 @@ func newDesk(t *testing.T) *desk {
 	v1.POST("", h["api.task.create"])
 	v1.GET("", h["api.task.list"])
 	v1.GET("/:id", h["api.task.get"])
+	v1.GET("/:id/why", h["api.task.why"])
 	v1.POST("/:id/cancel", h["api.task.cancel"])
 	return d
 }
 
 func document() *policy.Document {
 	return &policy.Document{
-		Scheduling: policy.Scheduling{ProviderSecondBase: 30, CostBaseMicro: 100_000, GPUSecondBase: 30},
+		Scheduling: policy.Scheduling{
+			BaseQuantumUnits: 4, BurstRounds: 20, AgingStepSeconds: 300, AgingCap: 3, FitScan: 16, MaxSkips: 4, ProviderSecondBase: 30, CostBaseMicro: 100_000, GPUSecondBase: 30,
+		},
 		Lanes: []policy.Lane{{
 			Code: "MAIN", Weight: 1, AdmissionOpen: true, WaitTargetSeconds: 60, MaxQueuedTasks: 5_000, MaxQueuedUnits: 1_000_000,
 			MaxAttempts: 3, Accounts: []policy.LaneAccount{{PoolGroup: "video", ReservedUnits: 100}},

@@ -7,6 +7,7 @@ import (
 
 	"fairlane/control"
 	"fairlane/control/admit"
+	"fairlane/control/explain"
 )
 
 // Tokens tells whose secret this is; control.CodeUnauthorized when it is nobody's.
@@ -30,4 +31,9 @@ type Tasks interface {
 // task is not the tenant's.
 type Canceler interface {
 	Cancel(ctx context.Context, tenant, task uuid.UUID, actor control.Actor) (control.TaskState, bool, error)
+}
+
+// Explains tells why a task waits; control.CodeNotFound when it does not.
+type Explains interface {
+	Explain(ctx context.Context, task uuid.UUID) (explain.Answer, error)
 }

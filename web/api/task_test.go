@@ -105,6 +105,7 @@ func TestI13_AnotherTenantSeesNothing(t *testing.T) {
 	for _, a := range []ask{
 		{method: http.MethodGet, path: "/v1/tasks/" + id, token: d.tokens[1]},
 		{method: http.MethodPost, path: "/v1/tasks/" + id + "/cancel", token: d.tokens[1]},
+		{method: http.MethodGet, path: "/v1/tasks/" + id + "/why", token: d.tokens[1]},
 	} {
 		if out := d.send(t, a); out.status != http.StatusNotFound || out.code() != "NOT_FOUND" {
 			t.Errorf("%s %s: %d %s", a.method, a.path, out.status, out.text)
