@@ -12,7 +12,7 @@ import (
 
 // families are key prefixes whose last part comes from data, beside those that are said by Word; whoever
 // owns the data tests that they are whole.
-var families = []string{"rule.", "field.", "unit.", "object.", "change.", "theme.", "audit.filter_"}
+var families = []string{"rule.", "field.", "unit.", "object.", "change.", "theme.", "audit.filter_", "why_change."}
 
 func catalogues(t *testing.T) map[Lang]map[string]any {
 	t.Helper()
