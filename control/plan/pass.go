@@ -317,7 +317,7 @@ func (l *lane) keyOf(e *entry, ph phase) fair.Key {
 func (p *Planner) countPassed(k *pick, o *pool, own []entry) {
 	var due []*passed
 	count := func(e *entry) {
-		if !e.head.First || !e.marked() || !p.blocked(e) {
+		if !e.head.First || !p.blocked(e) {
 			return
 		}
 		e.head.marked, e.head.turned, e.since = false, false, p.moment(e.stand.lane)
@@ -345,12 +345,14 @@ func (p *Planner) countPassed(k *pick, o *pool, own []entry) {
 				continue
 			}
 			for _, e := range s.waiting {
-				count(e)
+				if e.marked() {
+					count(e)
+				}
 			}
 		}
 	}
 	for i := range own {
-		if p.wants(own[i].stand, k, o) {
+		if own[i].head.marked && p.wants(own[i].stand, k, o) {
 			count(&own[i])
 		}
 	}
