@@ -206,8 +206,15 @@ func (p *Planner) firstBlocked(l *lane) *entry {
 	var best *entry
 	var rank phase
 	var key fair.Key
-	for _, s := range l.met {
-		if s.heads == 0 || p.hasRoom(s) {
+	if p.offers(l) && l.streak >= streakLimit && l.offer.phase > reserve {
+		for _, s := range l.met { // what the reserve would start was not all looked at
+			if s.reserve.Len() > 0 {
+				p.hasRoom(s)
+			}
+		}
+	}
+	for _, s := range l.fulls {
+		if s.heads == 0 {
 			continue
 		}
 		for {
@@ -317,11 +324,11 @@ func (l *lane) keyOf(e *entry, ph phase) fair.Key {
 func (p *Planner) countPassed(k *pick, o *pool, own []entry) {
 	var due []*passed
 	count := func(e *entry) {
-		if !e.head.First || !p.blocked(e) {
+		h := e.head.passed
+		if !e.head.First || h != nil && h.ticket > 0 || !p.blocked(e) {
 			return
 		}
 		e.head.marked, e.head.turned, e.since = false, false, p.moment(e.stand.lane)
-		h := e.head.passed
 		if h == nil {
 			h = &passed{task: e.head.TaskID, party: e.party, first: p.micro}
 			e.head.passed = h
@@ -330,33 +337,48 @@ func (p *Planner) countPassed(k *pick, o *pool, own []entry) {
 		if h.first == 0 {
 			h.first = p.micro
 		}
-		if h.ticket == 0 {
-			if h.skips++; h.skips >= p.policy.rules.doc.Scheduling.MaxSkips {
-				due = append(due, h)
-			}
+		if h.skips++; h.skips >= p.policy.rules.doc.Scheduling.MaxSkips {
+			due = append(due, h)
 		}
 	}
-	for _, l := range p.order {
-		if !l.busy {
-			continue
+	p.concerned(k, o, func(s *stand) {
+		if len(s.waiting) == 0 || !s.lane.busy || !p.wants(s, k, o) || p.hasRoom(s) {
+			return
 		}
-		for _, s := range l.met {
-			if len(s.waiting) == 0 || !p.wants(s, k, o) || p.hasRoom(s) {
-				continue
-			}
-			for _, e := range s.waiting {
-				if e.marked() {
-					count(e)
-				}
+		for _, e := range s.waiting {
+			if e.marked() {
+				count(e)
 			}
 		}
-	}
+	})
 	for i := range own {
 		if own[i].head.marked && p.wants(own[i].stand, k, o) {
 			count(&own[i])
 		}
 	}
 	p.giveTickets(due)
+}
+
+// concerned names the stands whose heads may want what a start takes, some of them more than once: those
+// of its pool; where a cap group may lack room for somebody, those of the group; where the lane may lack
+// own units, those of the lane.
+func (p *Planner) concerned(k *pick, o *pool, yield func(*stand)) {
+	for _, s := range o.stands {
+		yield(s)
+	}
+	for _, g := range o.groups {
+		if g.rule.minimums == nil && g.hold == nil && g.room() >= p.most {
+			continue
+		}
+		for _, s := range g.stands {
+			yield(s)
+		}
+	}
+	if l := k.party.lane; k.Account == control.AccountOwn && l.own()-l.held < p.most {
+		for _, s := range l.met {
+			yield(s)
+		}
+	}
 }
 
 // blocked reports whether the entry's tenant has no earlier head that fits.
