@@ -57,8 +57,8 @@ const (
 
 // inTests are arrows of tests alone, beside those to real stores.
 var inTests = []struct{ from, to string }{
-	{"control/plan/...", "control/queue/..."},    // golden cases run over the real queue
-	{"control/dispatch/...", "control/schedule"}, // attempts come from real claims
+	{"control/plan/...", "control/queue/..."},                                    // golden cases run over the real queue
+	{"control/dispatch/...", "control/schedule"},                                 // attempts come from real claims
 	{"control/schedule/...", "control/admit control/dispatch control/reconcile"}, // a lost index is rebuilt
 	{"control/reconcile/...", "control/admit"},                                   // what waits was admitted
 }
