@@ -181,6 +181,7 @@ func (p *Planner) release(h *passed) {
 	}
 	if s := h.stand; s != nil {
 		s.lane.met = slices.DeleteFunc(s.lane.met, func(o *stand) bool { return o == s })
+		s.lane.fulls = slices.DeleteFunc(s.lane.fulls, func(o *stand) bool { return o == s })
 	}
 	h.earmark, p.freed = earmark{}, true
 	p.holds = slices.DeleteFunc(p.holds, func(o *passed) bool { return o == h })

@@ -113,7 +113,7 @@ func drawAccount(t *rapid.T, own int64, lanes int) policy.LaneAccount {
 		a.HeadroomUnits, a.LendableUnits = small(t, "headroom", 0, 2), small(t, "lendable", 0, 6)
 		a.BorrowTimeout, a.Cooldown = rapid.SampledFrom([]int64{100, 30}).Draw(t, "borrow timeout"), small(t, "cooldown", 0, 40)
 		for i := range lanes {
-			if rapid.IntRange(0, 3).Draw(t, "to") > 0 {
+			if rapid.IntRange(0, 3).Draw(t, "to") < 3 {
 				a.LendsTo = append(a.LendsTo, fmt.Sprintf("L%d", i))
 			}
 		}
@@ -124,7 +124,7 @@ func drawAccount(t *rapid.T, own int64, lanes int) policy.LaneAccount {
 
 // drawMinimums keeps units of a pool for a lane, sometimes.
 func drawMinimums(t *rapid.T, lanes int) []policy.LaneMinimum {
-	if rapid.IntRange(0, 3).Draw(t, "minimum") > 0 {
+	if rapid.IntRange(0, 3).Draw(t, "minimum") < 3 {
 		return nil
 	}
 	return []policy.LaneMinimum{{Lane: fmt.Sprintf("L%d", small(t, "lane", 0, int64(lanes-1))), Units: small(t, "units", 1, 2)}}
@@ -133,7 +133,7 @@ func drawMinimums(t *rapid.T, lanes int) []policy.LaneMinimum {
 func drawPool(t *rapid.T, key string, lanes int) policy.Pool {
 	return policy.Pool{
 		Key: key, Kind: policy.PoolProvider, Group: testGroup, Model: fmt.Sprintf("m%d", rapid.SampledFrom([]int{0, 1, 2}).Draw(t, "model")), CapacityUnits: drawCapacity(t),
-		CanLookUp: rapid.IntRange(0, 3).Draw(t, "look up") > 0, LaneMinimums: drawMinimums(t, lanes),
+		CanLookUp: rapid.IntRange(0, 3).Draw(t, "look up") < 3, LaneMinimums: drawMinimums(t, lanes),
 		Preference: small(t, "preference", 0, 1), Parents: rapid.SampledFrom([][]string{nil, {"g0"}, {"g1"}, {"g0", "g1"}}).Draw(t, "parents"),
 	}
 }
@@ -141,9 +141,9 @@ func drawPool(t *rapid.T, key string, lanes int) policy.Pool {
 // drawDedication gives a pool to one tenant or one lane, sometimes.
 func drawDedication(t *rapid.T, p *policy.Pool, tenants []plan.TenantPlan) {
 	switch rapid.IntRange(0, 7).Draw(t, "dedicated") {
-	case 0:
+	case 6:
 		p.DedicatedTenants = []uuid.UUID{tenants[0].ID}
-	case 1:
+	case 7:
 		p.DedicatedLanes = []string{"L0"}
 	}
 }
@@ -192,7 +192,7 @@ func drawDocument(t *rapid.T) (*policy.Document, []plan.TenantPlan) {
 
 // act does one random thing.
 func (p *pair) act(t *rapid.T) {
-	switch rapid.SampledFrom([]string{"arrive", "arrive", "arrive", "cycle", "cycle", "cycle", "complete", "complete", "cancel", "publish", "wait", "wait", "breaker"}).Draw(t, "action") {
+	switch rapid.SampledFrom([]string{"cycle", "arrive", "complete", "cycle", "arrive", "wait", "complete", "cycle", "arrive", "publish", "breaker", "cancel", "wait"}).Draw(t, "action") {
 	case "arrive":
 		for range rapid.SampledFrom([]int{6, 12, 3, 1}).Draw(t, "how many") {
 			p.arrive(t)
@@ -224,7 +224,7 @@ func (p *pair) act(t *rapid.T) {
 		if !ok {
 			u.Limit = -1
 		}
-		u.Open, u.Limit = rapid.IntRange(0, 2).Draw(t, "open") == 0, rapid.SampledFrom([]int64{-1, -1, 1, 3}).Draw(t, "limit")
+		u.Open, u.Limit = rapid.IntRange(0, 2).Draw(t, "open") == 2, rapid.SampledFrom([]int64{-1, -1, 1, 3}).Draw(t, "limit")
 		p.world.pools[o] = u
 	case "wait":
 		p.now += small(t, "seconds", 1, 40)
@@ -245,7 +245,7 @@ func (p *pair) arrive(t *rapid.T) {
 	tenant := rapid.SampledFrom(p.tenants).Draw(t, "tenant")
 	s, _ := p.doc.Effective(tenant.PlanCode, tenant.ID)
 	lane := s.Lane
-	if rapid.IntRange(0, 4).Draw(t, "elsewhere") == 0 {
+	if rapid.IntRange(0, 4).Draw(t, "elsewhere") == 4 {
 		lane = rapid.SampledFrom(p.doc.Lanes).Draw(t, "lane").Code
 	}
 	model := rapid.SampledFrom(p.models).Draw(t, "model")
@@ -266,7 +266,7 @@ func (p *pair) arrive(t *rapid.T) {
 
 func (p *pair) change(t *rapid.T) {
 	modelCounts.publishes.Add(1)
-	switch rapid.SampledFrom([]string{"tenant", "tenant", "lane", "pool", "settings", "running"}).Draw(t, "change") {
+	switch rapid.SampledFrom([]string{"lane", "tenant", "pool", "settings", "tenant", "running"}).Draw(t, "change") {
 	case "tenant":
 		i := rapid.IntRange(0, len(p.doc.Plans)-1).Draw(t, "plan")
 		p.doc.Plans[i].Settings = drawSettings(t, len(p.doc.Lanes), i)
@@ -274,7 +274,7 @@ func (p *pair) change(t *rapid.T) {
 		l := &p.doc.Lanes[rapid.IntRange(0, len(p.doc.Lanes)-1).Draw(t, "lane")]
 		own := rapid.SampledFrom([]int64{6, 12, 3, 1, 0}).Draw(t, "own")
 		p.doc.PoolGroups[0].CapacityUnits = max(1, p.doc.PoolGroups[0].CapacityUnits+own-l.Accounts[0].ReservedUnits)
-		l.Weight, l.Paused = drawWeight(t), rapid.IntRange(0, 3).Draw(t, "paused") == 0
+		l.Weight, l.Paused = drawWeight(t), rapid.IntRange(0, 3).Draw(t, "paused") == 3
 		l.Accounts = []policy.LaneAccount{drawAccount(t, own, len(p.doc.Lanes))}
 		l.Strategy = rapid.SampledFrom([]policy.Strategy{policy.DRR, policy.DRR, policy.WRR}).Draw(t, "strategy")
 	case "pool":
@@ -283,13 +283,13 @@ func (p *pair) change(t *rapid.T) {
 			*o = drawPool(t, o.Key, len(p.doc.Lanes))
 			drawDedication(t, o, p.tenants)
 		}
-		o.CapacityUnits, o.Paused = drawCapacity(t), rapid.IntRange(0, 3).Draw(t, "paused") == 0
+		o.CapacityUnits, o.Paused = drawCapacity(t), rapid.IntRange(0, 3).Draw(t, "paused") == 3
 	case "settings":
 		p.doc.Scheduling.BaseQuantumUnits, p.doc.Scheduling.BurstRounds = small(t, "base", 1, 6), small(t, "burst rounds", 1, 5)
 		p.doc.Scheduling.RepayPermille, p.doc.Scheduling.MaxSkips = drawRepay(t), small(t, "max skips", 1, 3)
 		p.doc.Scheduling.EarmarkAfter, p.doc.Scheduling.FitScan = rapid.SampledFrom([]int64{0, 20}).Draw(t, "earmark after"), rapid.SampledFrom([]int64{16, 1, 0}).Draw(t, "fit scan")
 	case "running":
-		p.doc.Switches.SchedulingRunning = rapid.IntRange(0, 2).Draw(t, "running") > 0
+		p.doc.Switches.SchedulingRunning = rapid.IntRange(0, 3).Draw(t, "running") < 3
 	}
 	if err := p.publish(); err != nil {
 		t.Fatal(err)
@@ -304,7 +304,7 @@ func (p *pair) describe(id uuid.UUID) string {
 		return fmt.Sprint(id, " is unknown")
 	}
 	held := p.planner.Explain(plan.Waiting{TaskID: id, TenantID: k.TenantID, UserID: k.UserID, Lane: k.Lane, EligibleAt: k.EligibleAt,
-		Need: control.Need{Route: k.Route, Model: k.Model, Kind: k.Kind, SlotUnits: k.SlotUnits, P95: control.ClassOfP95(k.P95)}})
+		Need: k.need})
 	return fmt.Sprintf("%v in %s, band %d, route %s, user %d, %d units, since %v, hidden %t; the planner says %s",
 		id, k.Lane, k.Band, k.Route, k.UserID[15], k.SlotUnits, k.QueuedSince.Sub(second(p.now)), k.hidden, held.Holds)
 }
@@ -348,7 +348,7 @@ func (p *pair) cycleBoth(t *rapid.T) {
 		if gate, pool := p.check(s); gate != "" {
 			t.Fatalf("start of %v passes a limit: %s %s", s.TaskID, gate, pool)
 		}
-		if refuse > 0 && rapid.IntRange(0, refuse-1).Draw(t, "refused") == 0 {
+		if refuse > 0 && rapid.IntRange(0, refuse-1).Draw(t, "refused") == refuse-1 {
 			gate := rapid.SampledFrom([]plan.Gate{plan.GateTask, plan.GateTenant, plan.GateUser, plan.GateLane, plan.GateAccount, plan.GatePool}).Draw(t, "gate")
 			p.planner.Refuse(s.TaskID, gate, s.Pool)
 			p.n.answer(s.TaskID, gate, s.Pool)

@@ -47,6 +47,9 @@ type nTask struct {
 	fresh   bool
 	pool    string
 	capped  bool // user caps could bind when it was planned
+	need    control.Need
+	never   bool  // it never fits, under version judged
+	judged  int64 // 0: not looked at
 	seen    [3]int64
 	until   int64
 }
@@ -226,7 +229,9 @@ func (n *naive) party(it queue.Item) *nParty {
 }
 
 func (n *naive) arrive(it queue.Item) {
-	n.tasks[it.TaskID] = &nTask{Item: it, nPassed: nPassed{since: -1}}
+	n.tasks[it.TaskID] = &nTask{Item: it, nPassed: nPassed{since: -1}, need: control.Need{
+		Route: it.Route, Model: it.Model, Kind: it.Kind, SlotUnits: it.SlotUnits, P95: control.ClassOfP95(it.P95),
+	}}
 	n.party(it)
 }
 
@@ -326,7 +331,7 @@ func (n *naive) heads(m *nParty) (out []*nTask) {
 		met := map[control.Need]bool{}
 		for i, t := range g {
 			t.first = i == 0
-			if need := needOf(t); i <= int(n.set.FitScan) && !met[need] {
+			if need := t.need; i <= int(n.set.FitScan) && !met[need] {
 				met[need] = true
 				out = append(out, t)
 			}

@@ -2,17 +2,12 @@ package plan_test
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"fairlane/control"
 	"fairlane/control/plan"
 	"fairlane/policy"
 )
-
-func needOf(t *nTask) control.Need {
-	return control.Need{Route: t.Route, Model: t.Model, Kind: t.Kind, SlotUnits: t.SlotUnits, P95: control.ClassOfP95(t.P95)}
-}
 
 // serves reports whether a pool may run a task at all.
 func (n *naive) serves(p policy.Pool, t *nTask) bool {
@@ -28,7 +23,7 @@ func (n *naive) lenders(t *nTask) (out []*nLane) {
 	}
 	for _, m := range n.lanes {
 		a := m.account()
-		if m.Code != t.Lane && a.LendableUnits > 0 && slices.Contains(a.LendsTo, t.Lane) && control.ClassOfP95(t.P95).Bound().Seconds() <= float64(a.BorrowTimeout) {
+		if m.Code != t.Lane && a.LendableUnits > 0 && slices.Contains(a.LendsTo, t.Lane) && t.need.P95.Bound().Seconds() <= float64(a.BorrowTimeout) {
 			out = append(out, m)
 		}
 	}
@@ -38,6 +33,13 @@ func (n *naive) lenders(t *nTask) (out []*nLane) {
 func (l *nLane) account() policy.LaneAccount { return l.Accounts[0] }
 
 func (n *naive) neverFits(t *nTask) bool {
+	if t.judged != n.version {
+		t.never, t.judged = n.judge(t), n.version
+	}
+	return t.never
+}
+
+func (n *naive) judge(t *nTask) bool {
 	own, common := n.w.accounts(t.Lane)
 	most := max(own, common)
 	for _, m := range n.lenders(t) {
@@ -191,14 +193,9 @@ func (n *naive) fits(t *nTask) bool {
 
 // sameStand reports whether two tasks of a tenant fit or not together.
 func (n *naive) sameStand(a, b *nTask) bool {
-	x, y := needOf(a), needOf(b)
+	x, y := a.need, b.need
 	x.P95, y.P95 = 0, 0
-	return x == y && (a.pool0 == "") == (b.pool0 == "") && (a.pool0 == "" || a == b) && fmt.Sprint(n.names(a)) == fmt.Sprint(n.names(b))
+	return x == y && (a.pool0 == "") == (b.pool0 == "") && (a.pool0 == "" || a == b) && (a.need == b.need || slices.Equal(n.lenders(a), n.lenders(b)))
 }
 
-func (n *naive) names(t *nTask) (out []string) {
-	for _, m := range n.lenders(t) {
-		out = append(out, m.Code)
-	}
-	return out
-}
+func needOf(t *nTask) control.Need { return t.need }

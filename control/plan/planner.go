@@ -59,6 +59,7 @@ type Planner struct {
 	tickets  int64                 // last ticket given
 	holds    []*passed             // those that hold units, by ticket
 	queues   []*stand              // with tickets
+	most     int64                 // largest slots that a task was met with
 	freed    bool                  // units that were kept are free again within a cycle
 	seq      int64                 // starts so far
 	looks    int64                 // looks at tickets so far
@@ -78,6 +79,7 @@ type lane struct {
 	places  []*party   // the same by place
 	needs   [][]*stand // by the queue's number of the need
 	met     []*stand
+	fulls   []*stand // those of them that were found full in this cycle
 	use     LaneUse
 	costs   costs
 	live    int   // parties with heads

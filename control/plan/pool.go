@@ -13,6 +13,7 @@ type pool struct {
 	lanes  map[string]int64 // used units by lane, when lanes have minimums in it
 	groups []*pool          // cap groups that contain it
 	hold   *passed          // whose units it keeps; nil: nobody's
+	stands []*stand         // whose tasks may run in it
 	closed int64            // no ticket after this look may have it
 }
 
@@ -32,7 +33,7 @@ func (p *Planner) setPools() {
 		if o == nil {
 			o = &pool{limit: -1}
 		}
-		o.rule = rule
+		o.rule, o.stands = rule, nil
 		p.pools[key] = o
 	}
 	for _, o := range p.pools {

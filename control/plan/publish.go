@@ -168,7 +168,7 @@ func (p *Planner) recharge(l *lane) {
 
 // dropStands forgets the stands of a lane; its heads are read anew.
 func (p *Planner) dropStands(l *lane) {
-	l.needs, l.met = nil, nil
+	l.needs, l.met, l.fulls = nil, nil, nil
 	for _, h := range p.holds {
 		if h.party.lane == l {
 			h.stand = nil

@@ -23,9 +23,23 @@ func (p *Planner) standOf(l *lane, t *tenant, id int) *stand {
 		s = l.met[i]
 	} else {
 		l.met = append(l.met, s)
+		p.index(s)
 	}
 	l.needs[id] = append(l.needs[id], s)
 	return s
+}
+
+// index notes a stand at the pools that could serve it and at their cap groups.
+func (p *Planner) index(s *stand) {
+	p.most = max(p.most, s.need.SlotUnits)
+	for _, c := range s.pools {
+		c.stands = append(c.stands, s)
+		for _, g := range c.groups {
+			if n := len(g.stands); n == 0 || g.stands[n-1] != s {
+				g.stands = append(g.stands, s)
+			}
+		}
+	}
 }
 
 // same reports whether tasks of two stands are interchangeable: everything that decides where and on

@@ -183,6 +183,7 @@ func (p *Planner) hasRoom(s *stand) bool {
 		return true
 	}
 	s.full, s.lane.offered = true, false
+	s.lane.fulls = append(s.lane.fulls, s)
 	for _, e := range s.aside {
 		e.behind = nil
 		e.insert()
@@ -232,7 +233,7 @@ func (p *Planner) lookBehind() {
 func (p *Planner) reopen() {
 	p.freed = false
 	for _, l := range p.order {
-		l.offered = false
+		l.offered, l.fulls = false, l.fulls[:0]
 		for _, s := range l.met {
 			s.full = false
 		}
