@@ -21,6 +21,7 @@ import (
 )
 
 type benchCmd struct {
+	Fair     benchFairCmd     `cmd:"" help:"Time of one pick of the whole plan, beside deficit round robin over bare arrays."`
 	Page     benchPageCmd     `cmd:"" help:"First byte of the console's pages over many tenants and tasks."`
 	Simulate benchSimulateCmd `cmd:"" help:"Speed and memory of the simulator over the embedded trace."`
 }
