@@ -61,3 +61,6 @@ func (p *Planner) Holds() (out string) {
 	}
 	return out
 }
+
+// Round shows the round of a lane's ring.
+func (p *Planner) Round(lane string) int64 { return p.lanes[lane].ring.Now().Round }

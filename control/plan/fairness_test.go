@@ -3,12 +3,10 @@ package plan_test
 import (
 	"fmt"
 	"math"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"pgregory.net/rapid"
 
 	"fairlane/control"
 	"fairlane/control/plan"
@@ -66,10 +64,11 @@ func (a *arena) add(tb interface{ Fatal(...any) }, tenant, n int) {
 	}
 }
 
-// one claims the next start, and returns the tenant's number, or -1 when nothing starts.
+// some claims the next starts, and returns their tenants' numbers and their costs.
 func (a *arena) some(batch int) (tenants []int, costs []int64) {
 	needs := a.planner.Needs(second(a.now))
 	p := a.planner.Cycle(second(a.now), a.snapshot(needs), batch)
+	a.beside(p)
 	for _, s := range p.Starts {
 		a.count(s, 1)
 		a.running[s.TaskID] = running{s, a.now + a.run}
@@ -86,67 +85,6 @@ func (a *arena) some(batch int) (tenants []int, costs []int64) {
 }
 
 func tenantNumber(id uuid.UUID) int { return int(id[14])<<8 | int(id[15]) - 1 }
-
-// worst keeps the largest ratio of what was observed to its bound.
-type worst struct {
-	mu               sync.Mutex
-	ratio            float64
-	sequences, picks int
-}
-
-func (w *worst) see(ratio float64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ratio = max(w.ratio, ratio)
-}
-
-// The bound of SCHEDULING 9 without debts: at every moment, between any two backlogged tenants,
-// |Si/wi - Sj/wj| <= base_quantum + c/wi + c/wj, with weights relative to the largest.
-func TestSharesStayInsideTheirBound(t *testing.T) {
-	t.Parallel()
-	var seen worst
-	rapid.Check(t, func(t *rapid.T) {
-		weight := rapid.OneOf(rapid.Int64Range(1, 10), rapid.Int64Range(1, 1_000_000))
-		weights := rapid.SliceOfN(weight, 2, 6).Draw(t, "weights")
-		base := rapid.OneOf(rapid.Int64Range(1, 10), rapid.Int64Range(1, 10_000)).Draw(t, "base")
-		top := rapid.OneOf(rapid.Int64Range(1, 50), rapid.Int64Range(1, 10_000)).Draw(t, "largest cost")
-		cost := rapid.Int64Range(control.Milli, top*control.Milli)
-		a := newArena(t, base, 1_000_000, weights, func(int) int64 { return cost.Draw(t, "cost") })
-		batch := rapid.SampledFrom([]int{1, 7, 50}).Draw(t, "batch")
-		largest := float64(top * control.Milli)
-		w := make([]float64, len(weights))
-		for i := range weights {
-			w[i] = float64(weights[i]) / float64(maxOf(weights))
-		}
-		for range 150 / batch {
-			for i := range weights {
-				a.add(t, i, batch+1-a.waiting[i])
-			}
-			tenants, costs := a.some(batch)
-			if len(tenants) != batch {
-				t.Fatalf("%d of %d started although all are backlogged", len(tenants), batch)
-			}
-			for n, i := range tenants {
-				a.served[i] += costs[n]
-				for j := range weights {
-					gap := math.Abs(float64(a.served[i])/w[i] - float64(a.served[j])/w[j])
-					bound := float64(base*control.Milli) + largest/w[i] + largest/w[j]
-					if j != i && gap > bound {
-						t.Fatalf("tenants of weight %d and %d differ by %.0f, bound %.0f", weights[i], weights[j], gap, bound)
-					}
-					if j != i {
-						seen.see(gap / bound)
-					}
-				}
-			}
-		}
-		seen.mu.Lock()
-		seen.sequences++
-		seen.picks += 150 / batch * batch
-		seen.mu.Unlock()
-	})
-	figure(t, "shares without debt: %d plans, %d starts, worst difference / bound %.3f", seen.sequences, seen.picks, seen.ratio)
-}
 
 func maxOf(list []int64) int64 {
 	m := list[0]

@@ -13,7 +13,7 @@ import (
 	"fairlane/policy"
 )
 
-// naive is the second opinion: SCHEDULING's rules over plain lists, walking every round turn by turn.
+// naive is the second opinion: the same rules over plain lists, walking every round turn by turn.
 // It shares no code with the planner. Weights up to 1,000 and costs up to 50 units keep it fast enough.
 type naive struct {
 	w       *world

@@ -279,16 +279,20 @@ func (w *world) count(s plan.Start, by int64) {
 
 // complete ends everything whose time has come and returns the ids in order of id.
 func (w *world) complete() {
-	var done []running
+	for _, r := range w.ended() {
+		w.finish(r.TaskID)
+	}
+}
+
+// ended lists what runs and whose time has come, in order of id.
+func (w *world) ended() (done []running) {
 	for _, r := range w.running {
 		if r.until <= w.now {
 			done = append(done, r)
 		}
 	}
 	slices.SortFunc(done, func(a, b running) int { return slices.Compare(a.TaskID[:], b.TaskID[:]) })
-	for _, r := range done {
-		w.finish(r.TaskID)
-	}
+	return done
 }
 
 func (w *world) finish(task uuid.UUID) {
