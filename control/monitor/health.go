@@ -4,6 +4,8 @@ import (
 	"sort"
 	"sync"
 	"time"
+
+	"fairlane/control/lead"
 )
 
 // Codes of what is wrong with a part; each is a message of the catalogue under "health".
@@ -16,6 +18,7 @@ const (
 	HealthFailed  = "failed"
 	HealthLimited = "limited"
 	HealthStarved = "starved"
+	HealthIdle    = "idle" // good: a lease that is held only while a pass runs, and none does
 )
 
 // Codes of degraded modes; each is a message of the catalogue under "degraded".
@@ -118,7 +121,11 @@ func (s *State) foldMachine(m Machine, local []HealthRow, wanted int64, at time.
 	rows := append([]HealthRow{}, local...)
 	for _, l := range m.Leases {
 		h := HealthRow{Kind: "lease", Name: l.Name, Text: l.Holder, Number: l.Term, Until: l.ExpiresAt, Good: l.Live}
-		if !l.Live {
+		switch {
+		case l.Live:
+		case lead.Brief(l.Name):
+			h.Good, h.Code = true, HealthIdle
+		default:
 			h.Code = HealthExpired
 		}
 		rows = append(rows, h)

@@ -378,7 +378,7 @@ func TestHealthSaysWhatIsWrong(t *testing.T) {
 		f := example()
 		now := time.Now()
 		f.machine = monitor.Machine{
-			Leases:   []monitor.Lease{{Name: "a", Live: true}, {Name: "b"}},
+			Leases:   []monitor.Lease{{Name: "a", Live: true}, {Name: "b"}, {Name: "queue-index/x"}, {Name: "queue-index/y", Live: true}},
 			Outbox:   []monitor.Outbox{{Topic: "queue"}, {Topic: "dispatch", Rows: 4, OldestAt: now.Add(-time.Minute)}},
 			Replicas: []monitor.Replica{{Name: "r1", Version: 7, Fresh: true}, {Name: "r2", Version: 6, Fresh: true}, {Name: "r3", Version: 7}, {Name: "r4", Version: 7, Fresh: true, Error: "x"}},
 		}
@@ -386,12 +386,12 @@ func TestHealthSaysWhatIsWrong(t *testing.T) {
 		defer stop()
 		got := map[string]string{}
 		for _, h := range m.State().Health {
-			if h.Good != (h.Code == "") {
+			if h.Good != (h.Code == "" || h.Code == monitor.HealthIdle) {
 				t.Errorf("%s is good %v and %q", h.Key(), h.Good, h.Code)
 			}
 			got[h.Key()] = h.Code
 		}
-		want := map[string]string{"lease:a": "", "lease:b": "expired", "outbox:queue": "", "outbox:dispatch": "late",
+		want := map[string]string{"lease:a": "", "lease:b": "expired", "lease:queue-index/x": "idle", "lease:queue-index/y": "", "outbox:queue": "", "outbox:dispatch": "late",
 			"replica:r1": "", "replica:r2": "behind", "replica:r3": "gone", "replica:r4": "failed"}
 		for key, code := range want {
 			if c, ok := got[key]; !ok || c != code {

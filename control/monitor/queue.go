@@ -8,9 +8,9 @@ import (
 // QueuePlace is where the queue of a pool group lies, as the process that plans the group says it.
 type QueuePlace struct {
 	Group   string    `json:"group"`
-	Shared  bool      `json:"shared"`  // in the index on Redis; else in the process, read from PostgreSQL
-	Limited bool      `json:"limited"` // smaller batches, longer gaps, lanes paused that are marked so
-	Why     string    `json:"why,omitempty"`
+	Shared  bool      `json:"shared"`        // in the index on Redis; else in the process, read from PostgreSQL
+	Limited bool      `json:"limited"`       // smaller batches, longer gaps, lanes paused that are marked so
+	Why     string    `json:"why,omitempty"` // why not in Redis: a word of the family "queue_why"; details are logged
 	Since   time.Time `json:"since"`
 	Parked  int       `json:"parked"` // queued tasks whose rows cannot be right
 }

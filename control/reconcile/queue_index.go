@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"fairlane/control"
+	"fairlane/control/lead"
 	"fairlane/control/queue"
 )
 
@@ -97,7 +98,7 @@ func (r *QueueIndexRebuilder) Sweep(ctx context.Context, groups []string) (Resul
 
 // alone runs do while this process has the group's lease; keep prolongs it.
 func (r *QueueIndexRebuilder) alone(ctx context.Context, group string, do func(keep func() error) error) error {
-	name := "queue-index/" + group
+	name := lead.QueueIndex + group
 	term, held, err := r.leases.Acquire(ctx, name, r.holder, compareTTL)
 	if err != nil {
 		return err

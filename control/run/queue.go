@@ -78,7 +78,7 @@ func (o observer) Queued(group string, s schedule.QueueState) {
 		o.monitor.UnsetQueue(group)
 		return
 	}
-	o.monitor.SetQueue(monitor.QueuePlace{Group: group, Shared: s.Shared, Limited: s.Limited, Why: s.Why, Since: s.Since})
+	o.monitor.SetQueue(monitor.QueuePlace{Group: group, Shared: s.Shared, Limited: s.Limited, Why: string(s.Why), Since: s.Since})
 }
 
 // Parked counts queued tasks that cannot be scheduled.

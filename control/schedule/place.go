@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"fairlane/control"
 	"fairlane/control/plan"
 	"fairlane/control/queue"
 )
@@ -30,7 +29,7 @@ func (t *turn) settle(ctx context.Context) error {
 		return nil
 	}
 	if err := t.share(ctx); err != nil {
-		return t.leave(ctx, control.CodeOf(err) != control.CodeNotFound, err)
+		return t.leave(ctx, whyOf(err) == WhyAway, err)
 	}
 	return nil
 }
@@ -54,7 +53,7 @@ func (t *turn) leave(ctx context.Context, limited bool, why error) error {
 	t.cfg.Log.Warn("queue index left, scheduling from PostgreSQL", "group", t.cfg.Group, "limited", limited, "error", why)
 	t.use(local{queue.NewMemory()}, nil)
 	t.feed.full, t.feed.after = false, uuid.Nil
-	t.tell(limited, why.Error())
+	t.tell(limited, whyOf(why))
 	t.startMending(ctx, !limited)
 	for began := t.cfg.Now(); !t.feed.full && t.cfg.Now().Sub(began) < firstFill; {
 		if _, err := t.feed.fill(ctx); err != nil {
@@ -70,7 +69,7 @@ func (t *turn) use(index Index, shared Shared) {
 	t.planner, t.version = nil, nil
 }
 
-func (t *turn) tell(limited bool, why string) {
+func (t *turn) tell(limited bool, why Why) {
 	t.state = QueueState{Runs: true, Shared: t.shared != nil, Limited: limited, Why: why, Since: t.cfg.Now()}
 	if t.cfg.Observer != nil {
 		t.cfg.Observer.Queued(t.cfg.Group, t.state)
@@ -84,7 +83,7 @@ func (t *turn) mending(ctx context.Context) error {
 	}
 	m := t.mend
 	if m.away.Load() && !t.state.Limited {
-		t.tell(true, "redis does not answer")
+		t.tell(true, WhyAway)
 		t.version = nil // published anew, in the limited form
 	}
 	select {

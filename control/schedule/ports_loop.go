@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"fairlane/control"
 	"fairlane/control/plan"
 	"fairlane/control/queue"
 	"fairlane/policy"
@@ -43,8 +44,25 @@ type QueueState struct {
 	Runs    bool // this process runs the group's loop
 	Shared  bool // the queue lies in the shared index
 	Limited bool // the degraded form: smaller batches, longer gaps, some lanes paused
-	Why     string
+	Why     Why  // it does not lie in the shared index
 	Since   time.Time
+}
+
+// Why says why the queue does not lie in the shared index; "" where it does, or where none is wanted.
+type Why string
+
+// The reasons; each is a message of the catalogue under "queue_why". Details are logged.
+const (
+	WhyAway     Why = "away"     // Redis does not answer
+	WhyBuilding Why = "building" // the index is not there, or not whole, and is built from PostgreSQL
+)
+
+// whyOf is the reason that an error of a shared index comes down to.
+func whyOf(err error) Why {
+	if control.CodeOf(err) == control.CodeNotFound {
+		return WhyBuilding
+	}
+	return WhyAway
 }
 
 // Backlog reads what waits. QueueEvents belongs to the holder of the lease of that term alone: it deletes

@@ -169,6 +169,9 @@ func TestI12_RedisVanishesInFullWork(t *testing.T) {
 			before := w.number(attempts)
 			fault.strike(s)
 			left := see.until(t, name, limited)
+			if away := name == "killed" || name == "hung"; away != (left.Why == schedule.WhyAway) || !away != (left.Why == schedule.WhyBuilding) {
+				t.Errorf("E24: %s: the queue says %q", name, left.Why)
+			}
 			w.await(1, `SELECT least(1, count(*)) FROM task_attempt WHERE created_at > $1`, left.Since)
 			after := time.Since(at)
 			if after > 15*time.Second {
