@@ -67,16 +67,16 @@ func (n *naive) pick() bool {
 		lane.streak = 0
 	}
 	m := o.entry.party
-	m.urgent++
-	if o.entry.Band != 0 {
-		m.urgent = 0
-	}
 	account, lender := n.account(o.entry.nTask)
 	s := &nStart{
 		task: o.entry.nTask, party: m, lane: lane, account: account, lender: lender,
 		pool: n.fit(o.entry.nTask, account == control.AccountBorrowed), charged: o.phase == 1 || o.phase == 2, paid: paid,
 	}
 	n.countPassed(s)
+	m.urgent++
+	if o.entry.Band != 0 {
+		m.urgent = 0
+	}
 	n.release(s.task)
 	s.task.hidden = true
 	n.count(s, 1)
