@@ -60,8 +60,8 @@ func TestTheEstimateInForceAndTheFactorAreFrozen(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := d.written[0]
-	// (20 × 60 + 180 × 260) / 200 = 240 s are 8 units.
-	if n.MeanSeconds != 240 || n.P95Seconds != 600 || n.BaseMilli != 8_000 || n.FairnessMilli != 20_000 || n.EstimateVersion != 9 ||
+	// (20 × 60 + 180 × 260) / 200 = 240 s are 8 units; the P95 is stretched by the factor.
+	if n.MeanSeconds != 240 || n.P95Seconds != 1500 || n.BaseMilli != 8_000 || n.FairnessMilli != 20_000 || n.EstimateVersion != 9 ||
 		n.Bases != (estimate.Bases{Seconds: 30, CostMicro: 100_000, GPUSeconds: 30}) || n.PriceMicro != 500_000 {
 		t.Errorf("frozen: %+v", n)
 	}

@@ -65,7 +65,7 @@ func (b *Book) Of(m *policy.Model, bases policy.Scheduling, ask Ask) (Estimate, 
 	k := Key{Model: m.Code, Resolution: ask.Resolution, Seconds: ask.Seconds, Provider: ask.Provider}
 	f := b.Estimate(k, PriorOf(m, ask.Resolution, ask.Seconds))
 	e.GPUSeconds = min(e.GPUSeconds*f.MeanSeconds/e.MeanSeconds, maxSeconds)
-	e.MeanSeconds, e.P95Seconds, e.Version = f.MeanSeconds, f.P95Seconds, f.Version
+	e.MeanSeconds, e.P95Seconds, e.Version = f.MeanSeconds, ask.Factor.Stretch(f.P95Seconds), f.Version
 	if e.CostMicro, err = money(1, f.CostMicro); err != nil {
 		return Estimate{}, fmt.Errorf("model %s: cost_micro: %w", m.Code, err)
 	}

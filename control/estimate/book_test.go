@@ -41,10 +41,15 @@ func TestABookEstimatesByHistoryAndFactor(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := learnt
-	want.FairnessMilli = 11_880
+	want.FairnessMilli, want.P95Seconds = 11_880, 1185
 	if heavy != want {
 		t.Errorf("with a factor %+v, want %+v", heavy, want)
 	}
+	ask.Factor = Factor{0.5, 100}
+	if light, err := book.Of(&m, seedBases, ask); err != nil || light.P95Seconds != learnt.P95Seconds {
+		t.Errorf("a promise is not cut short for a light tenant: %+v %v", light, err)
+	}
+	ask.Factor = Factor{3, 100}
 	m.GPUSeconds = 30
 	if gpu, err := book.Of(&m, seedBases, ask); err != nil || gpu.GPUSeconds != 59.4 {
 		t.Errorf("GPU seconds follow: %+v %v", gpu, err)

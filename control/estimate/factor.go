@@ -32,6 +32,11 @@ func (f Factor) Charge(base int64) int64 {
 	return int64(min(max(charged, control.Milli), maxMilli))
 }
 
+// Stretch is the P95 of a task of the tenant when p95, in seconds, is that of all tenants' tasks of its
+// kind: longer for a tenant whose tasks take longer, since the promise of a lent unit's return and the
+// deadline of an attempt are about this task; never shorter. At most maxSeconds.
+func (f Factor) Stretch(p95 float64) float64 { return min(p95*max(1, f.value()), maxSeconds) }
+
 // Learn is the factor after a task that was charged with `charged`, of which base was the estimate, and
 // has used `used`; all in milli-units. One task moves it towards at most four times, at least a quarter
 // of the factor that it was charged by.
