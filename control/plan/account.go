@@ -7,6 +7,7 @@ import (
 // lending is a lane's will to lend, and what it keeps of its own units.
 type lending struct {
 	held    int64 // own units that earmarks keep
+	loosed  bool  // some of them have come free since loans were relabelled
 	unmet   int64 // smallest slots of a head that waits for lane units alone; 0: none
 	stopped bool
 	since   int64 // when it stopped, microseconds
@@ -69,6 +70,9 @@ func (p *Planner) heldBefore(s *stand) int64 {
 // free that no earmark keeps.
 func (p *Planner) relabel(loans []Loan) {
 	p.relabels = nil
+	for _, l := range p.order {
+		l.loosed = false
+	}
 	for _, loan := range loans {
 		l, m := p.lanes[loan.Lane], p.lanes[loan.Lender]
 		if l == nil || l.own()-l.held < loan.Units {
@@ -81,6 +85,17 @@ func (p *Planner) relabel(loans []Loan) {
 		}
 		p.relabels = append(p.relabels, loan)
 	}
+}
+
+// mustRelabel reports whether own units that an earmark kept have come free in a lane that borrows. Then
+// the plan ends, and the next one begins with what is its due.
+func (p *Planner) mustRelabel() bool {
+	for _, l := range p.order {
+		if l.loosed && l.use.Borrowed > 0 && l.own()-l.held > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // lookLending stops lanes from lending while one of their heads lacks lane units that a pool has room

@@ -9,7 +9,7 @@ import (
 // Plan is what a cycle decided.
 type Plan struct {
 	Starts []Start   // in order; all of them, or a prefix, may be claimed
-	More   bool      // the batch was full: there may be more to start at once
+	More   bool      // there may be more to start at once: the batch was full, or loans are to be relabelled first
 	Wake   time.Time // when something changes by time alone; zero: only by an event
 
 	// What the claim writes beside the starts, also when there are none.
@@ -43,6 +43,9 @@ func (p *Planner) Cycle(now time.Time, s Snapshot, batch int) Plan {
 	p.reopen()
 	out := Plan{Starts: make([]Start, 0, min(batch, p.last+p.last/4+16))}
 	for len(out.Starts) < batch {
+		if out.More = p.mustRelabel(); out.More {
+			break
+		}
 		p.lookLending()
 		if p.freed {
 			p.reopen()
@@ -56,7 +59,7 @@ func (p *Planner) Cycle(now time.Time, s Snapshot, batch int) Plan {
 		out.Starts = append(out.Starts, p.start(*c))
 	}
 	p.last = len(out.Starts)
-	out.More = p.last == batch
+	out.More = out.More || p.last == batch
 	out.Relabels, out.Lending, out.Repaid = p.relabels, p.lendingMoved(), p.repaid()
 	out.Wake = p.wakeTime()
 	return out

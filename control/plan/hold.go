@@ -178,6 +178,7 @@ func (p *Planner) release(h *passed) {
 	}
 	if h.lane != nil {
 		h.lane.held -= h.units
+		h.lane.loosed = true
 	}
 	if s := h.stand; s != nil {
 		s.lane.met = slices.DeleteFunc(s.lane.met, func(o *stand) bool { return o == s })

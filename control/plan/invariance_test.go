@@ -1,9 +1,10 @@
 package plan_test
 
 import (
-	"fmt"
+	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
@@ -25,8 +26,10 @@ type script struct {
 type step struct {
 	arrive  []arrival
 	pools   map[int]int64 // new capacities
+	open    map[int]bool  // breakers
 	seconds int64
-	ends    []bool // of what runs, in the order of the starts
+	ends    []bool  // of what runs, in the order of the starts
+	actual  []int64 // what it costs more or less than estimated, milli-units
 }
 
 type arrival struct {
@@ -34,6 +37,15 @@ type arrival struct {
 	band                control.Band
 	model               string
 	slots, cost, delay  int64
+	p95                 int64 // seconds
+}
+
+// cast is a way to play a script that must not change the order.
+type cast struct {
+	batch  int
+	rename bool
+	factor int64 // of weights
+	users  int   // above 0: no user has a cap, and each tenant's work is spread over so many
 }
 
 func drawScript(t *rapid.T) script {
@@ -42,37 +54,50 @@ func drawScript(t *rapid.T) script {
 	s.doc.Routing = nil
 	count := 0
 	for range rapid.IntRange(2, 8).Draw(t, "steps") {
-		st := step{seconds: small(t, "seconds", 0, 30), pools: map[int]int64{}}
+		st := step{seconds: small(t, "seconds", 0, 30), pools: map[int]int64{}, open: map[int]bool{}}
 		for range rapid.IntRange(0, 12).Draw(t, "arrivals") {
 			count++
 			st.arrive = append(st.arrive, arrival{
 				tenant: rapid.IntRange(0, len(s.tenants)-1).Draw(t, "tenant"), user: rapid.IntRange(1, 2).Draw(t, "user"), count: count,
 				band: control.Band(small(t, "band", 0, 4)), model: rapid.SampledFrom([]string{"m0", "m1", "m2"}).Draw(t, "model"),
 				slots: rapid.SampledFrom([]int64{1, 1, 2}).Draw(t, "slots"), cost: rapid.SampledFrom([]int64{1000, 3000, 7500}).Draw(t, "cost"),
-				delay: rapid.SampledFrom([]int64{0, 0, 20}).Draw(t, "delay"),
+				delay: rapid.SampledFrom([]int64{0, 0, 20}).Draw(t, "delay"), p95: rapid.SampledFrom([]int64{20, 60, 200}).Draw(t, "p95"),
 			})
 		}
 		if rapid.IntRange(0, 2).Draw(t, "publish") == 0 {
 			st.pools[rapid.IntRange(0, len(s.doc.Pools)-1).Draw(t, "pool")] = drawCapacity(t)
 		}
-		st.ends = rapid.SliceOfN(rapid.Bool(), 40, 40).Draw(t, "ends")
+		if rapid.IntRange(0, 3).Draw(t, "breaker") == 3 {
+			st.open[rapid.IntRange(0, len(s.doc.Pools)-1).Draw(t, "pool")] = rapid.Bool().Draw(t, "open")
+		}
+		st.ends = rapid.SliceOfN(rapid.Bool(), 16, 16).Draw(t, "ends")
+		st.actual = rapid.SliceOfN(rapid.SampledFrom([]int64{0, 3000, 20_000, -2000, -20_000}), 7, 7).Draw(t, "actual")
 		s.steps = append(s.steps, st)
 	}
 	return s
 }
 
 // play returns the numbers of the tasks in the order of their starts.
-func (s script) play(t *rapid.T, batch int, rename bool, factor int64) (order []int) {
+func (s script) play(t *rapid.T, c cast) (order []int) {
 	d := *s.doc
 	d.Plans, d.Lanes, d.Pools = slices.Clone(d.Plans), slices.Clone(d.Lanes), slices.Clone(d.Pools)
 	for i := range d.Plans {
-		d.Plans[i].Settings.Weight *= factor
+		d.Plans[i].Settings.Weight *= c.factor
+		if c.users > 0 {
+			set := &d.Plans[i].Settings
+			set.UserMaxRunningTasks, set.UserMaxRunningImage, set.UserMaxRunningVideo = 1000, 1000, 1000
+		}
 	}
 	for i := range d.Lanes {
-		d.Lanes[i].Weight *= factor
+		d.Lanes[i].Weight *= c.factor
 	}
 	tenants := slices.Clone(s.tenants)
-	if rename {
+	if c.rename {
+		for i := range d.Pools {
+			if len(d.Pools[i].DedicatedTenants) > 0 {
+				d.Pools[i].DedicatedTenants = []uuid.UUID{numbered('t', 1000)}
+			}
+		}
 		for i := range tenants {
 			tenants[i].ID = numbered('t', 1000-i)
 		}
@@ -81,7 +106,8 @@ func (s script) play(t *rapid.T, batch int, rename bool, factor int64) (order []
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.batch = batch
+	w.batch = c.batch
+	w.refused = func(p plan.Start, gate plan.Gate) { t.Fatalf("start of %v passes a limit: %s", p.TaskID, gate) }
 	number := map[uuid.UUID]int{}
 	var live []uuid.UUID
 	for _, st := range s.steps {
@@ -89,14 +115,25 @@ func (s script) play(t *rapid.T, batch int, rename bool, factor int64) (order []
 		kept := live[:0]
 		for i, id := range live {
 			if st.ends[i%len(st.ends)] {
+				r := w.running[id]
+				tl := plan.TenantLane{Tenant: r.TenantID, Lane: r.Lane}
+				w.debts[tl] = min(max(w.debts[tl]+st.actual[i%len(st.actual)], -60_000), 60_000)
 				w.finish(id)
 			} else {
 				kept = append(kept, id)
 			}
 		}
 		live = kept
-		for i, c := range st.pools {
-			d.Pools[i].CapacityUnits = c
+		for i, units := range st.pools {
+			d.Pools[i].CapacityUnits = units
+		}
+		for i, open := range st.open {
+			u, ok := w.pools[d.Pools[i].Key]
+			if !ok {
+				u.Limit = -1
+			}
+			u.Open = open
+			w.pools[d.Pools[i].Key] = u
 		}
 		if len(st.pools) > 0 {
 			if err := w.publish(); err != nil {
@@ -107,13 +144,16 @@ func (s script) play(t *rapid.T, batch int, rename bool, factor int64) (order []
 			id := numbered('k', a.count)
 			number[id] = a.count
 			user := a.user
-			if rename {
+			if c.users > 0 {
+				user = a.count % c.users
+			}
+			if c.rename {
 				user = 9 - user
 			}
 			if err := w.queue.Upsert(queue.Item{
 				TaskID: id, Version: 1, TenantID: tenants[a.tenant].ID, UserID: numbered('u', user), Lane: d.Plans[a.tenant].Settings.Lane, Group: testGroup,
 				Band: a.band, Route: a.model, Model: a.model, Kind: control.KindVideo, SlotUnits: a.slots, CostMilli: a.cost,
-				QueuedSince: second(w.now), EligibleAt: second(w.now + a.delay),
+				P95: time.Duration(a.p95) * time.Second, QueuedSince: second(w.now), EligibleAt: second(w.now + a.delay),
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -126,47 +166,51 @@ func (s script) play(t *rapid.T, batch int, rename bool, factor int64) (order []
 	return order
 }
 
-// Scaling all weights, renaming tenants and users, and any batch limit leave the order as it is.
+// Scaling all weights, renaming tenants and users, and any batch limit leave the order as it is; so does
+// splitting the tenants' work over more users where no user's cap binds.
 func TestOrderIsInvariant(t *testing.T) {
 	t.Parallel()
-	var sequences, starts int
-	rapid.Check(t, func(t *rapid.T) {
+	var count, starts int
+	sequences(t, 1500, func(t *rapid.T) {
 		s := drawScript(t)
-		want := fmt.Sprint(s.play(t, 1_000_000, false, 1))
-		for name, got := range map[string][]int{
-			"batch limit 1":    s.play(t, 1, false, 1),
-			"batch limit 3":    s.play(t, 3, false, 1),
-			"batch limit 1000": s.play(t, 1000, false, 1),
-			"renamed":          s.play(t, 1_000_000, true, 1),
-			"weights x10":      s.play(t, 1_000_000, false, 10),
-			"weights x1000":    s.play(t, 2, true, 1000),
+		for _, group := range []map[string]cast{
+			{
+				"as drawn": {1_000_000, false, 1, 0}, "batch limit 1": {1, false, 1, 0}, "batch limit 3": {3, false, 1, 0}, "batch limit 1000": {1000, false, 1, 0},
+				"renamed": {1_000_000, true, 1, 0}, "weights x10": {1_000_000, false, 10, 0}, "weights x1000": {2, true, 1000, 0},
+			},
+			{"one user": {1_000_000, false, 1, 1}, "seven users": {1_000_000, false, 1, 7}},
 		} {
-			if fmt.Sprint(got) != want {
-				t.Fatalf("%s: order is %v, want %s", name, got, want)
+			var first []int
+			for _, name := range slices.Sorted(maps.Keys(group)) {
+				got := s.play(t, group[name])
+				if first == nil {
+					first = got
+				}
+				if !slices.Equal(got, first) {
+					t.Fatalf("%s: order is %v, want %v", name, got, first)
+				}
+				starts += len(got)
 			}
-			starts += len(got)
 		}
-		sequences++
+		count++
 	})
-	figure(t, "order invariant under batch, names and scale: %d scripts, %d starts", sequences, starts)
+	figure(t, "order invariant under batch, names, scale and users: %d scripts played 9 times, %d starts", count, starts)
 }
 
 // Work is conserved: after a cycle without batch limit no head could start that no rule forbids, and no
 // limit is passed. Looked at from outside, by the claim's own checks.
 func TestWorkIsConserved(t *testing.T) {
 	t.Parallel()
-	var sequences, looked int
-	rapid.Check(t, func(t *rapid.T) {
+	var count, looked int
+	sequences(t, 1500, func(t *rapid.T) {
 		p := newPair(t)
-		for range rapid.IntRange(1, 12).Draw(t, "actions") {
+		for range rapid.SampledFrom([]int{12, 30, 5, 1}).Draw(t, "actions") {
 			p.act(t)
 		}
-		for _, m := range p.n.tasks {
-			m.hidden, m.refused = false, ""
-		}
 		p.now += 10 // beyond what a refused task is passed over
-		p.cycle(func(plan.Start) int64 { return 1 << 40 })
-		p.n.now = p.now
+		for p.cycleBoth(t, 1<<30, 0) {
+			continue
+		}
 		p.n.load()
 		for _, id := range p.waiting() {
 			looked++
@@ -184,9 +228,9 @@ func TestWorkIsConserved(t *testing.T) {
 				t.Fatalf("task %v of tenant %v waits although %s has room and account %s units", id, task.TenantID, p.n.fit(task, false), account)
 			}
 		}
-		sequences++
+		count++
 	})
-	figure(t, "work conservation: %d sequences, %d waiting tasks looked at, 0 could have started", sequences, looked)
+	figure(t, "work conservation: %d sequences, %d waiting tasks looked at, 0 could have started", count, looked)
 }
 
 // waiting lists the tasks that are still in the queue.

@@ -61,6 +61,7 @@ type nLane struct {
 	busy   bool
 	streak int
 	cursor int64
+	loosed bool // an earmark has given own units back since loans were relabelled
 	nLending
 }
 
@@ -258,6 +259,9 @@ func (n *naive) cycle(now int64, batch int) (out plan.Plan) {
 	n.relabel()
 	n.starts = nil
 	for len(n.starts) < batch {
+		if out.More = n.mustRelabel(); out.More {
+			break
+		}
 		n.lookLending()
 		n.grantHolds()
 		if !n.pick() {
@@ -273,6 +277,7 @@ func (n *naive) cycle(now int64, batch int) (out plan.Plan) {
 		}
 		out.Starts = append(out.Starts, start)
 	}
+	out.More = out.More || len(n.starts) == batch
 	out.Relabels, out.Lending, out.Repaid = n.relabels, n.lendingMoved(), n.repaid()
 	return out
 }

@@ -247,6 +247,9 @@ func (n *naive) release(t *nTask) {
 			delete(n.holds, key)
 		}
 	}
+	if t.inLane {
+		n.lane(t.Lane).loosed = true
+	}
 	t.pool0, t.kept, t.inLane = "", nil, false
 }
 
@@ -383,6 +386,9 @@ func (n *naive) grant(t *nTask, closed, shut map[string]bool) {
 // relabel turns the oldest loans into own units where some have come free.
 func (n *naive) relabel() {
 	n.relabels = nil
+	for _, l := range n.lanes {
+		l.loosed = false
+	}
 	for _, loan := range n.w.loans {
 		own, _ := n.w.accounts(loan.Lane)
 		u := n.use[loan.Lane]
@@ -396,6 +402,15 @@ func (n *naive) relabel() {
 		n.use[loan.Lender] = m
 		n.relabels = append(n.relabels, loan)
 	}
+}
+
+// mustRelabel reports whether a loan could become the lane's own in the midst of a plan.
+func (n *naive) mustRelabel() bool {
+	return slices.ContainsFunc(n.lanes, func(l *nLane) bool {
+		own, _ := n.w.accounts(l.Code)
+		u := n.use[l.Code]
+		return l.loosed && u.Borrowed > 0 && own-u.Own-u.Lent-n.heldIn(l.Code, &nTask{}) > 0
+	})
 }
 
 func (n *naive) lookLending() {

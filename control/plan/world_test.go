@@ -32,7 +32,8 @@ type world struct {
 	stopped map[string]bool // lanes that lend nothing
 	loans   []plan.Loan     // oldest first; an attempt is named by its task
 	running map[uuid.UUID]running
-	refuse  func(plan.Start) plan.Gate // additional refusals; nil: none
+	refuse  func(plan.Start) plan.Gate  // additional refusals; nil: none
+	refused func(plan.Start, plan.Gate) // is told of every refusal; nil: nobody is
 	batch   int
 }
 
@@ -122,6 +123,9 @@ func (w *world) cycle(run func(plan.Start) int64) []plan.Start {
 		w.beside(p)
 		for _, s := range p.Starts {
 			if gate, pool := w.check(s); gate != "" {
+				if w.refused != nil {
+					w.refused(s, gate)
+				}
 				w.planner.Refuse(s.TaskID, gate, pool)
 				continue
 			}
