@@ -1,6 +1,7 @@
 # make run     install what is missing, build, run the demo
 # make test    install what is missing, then every test against private servers
 # make fairness  the tables of the README's How fair is it
+# make soak    ten times as many random sequences against the scheduling rules as make test
 # make lint    formatting, linters, drift of generated code
 # The product needs Go, PostgreSQL 15+ and redis-server 7+; .ci/install adds what is missing.
 
@@ -41,6 +42,15 @@ test: install-test
 		go test -race -count=1 -p $(TEST_P) -parallel 4 -timeout $(TEST_TIMEOUT) $(PACKAGES) || code=$$?; \
 	if [ -s $(BUILD)/figures.txt ]; then echo; echo "figures:"; sort $(BUILD)/figures.txt; fi; \
 	exit $$code
+
+# The pure rooms need no servers.
+soak: install-build
+	@mkdir -p $(BUILD)
+	@rm -f $(BUILD)/figures-soak.txt
+	go test -race -count=1 -timeout 30m ./control/fair -rapid.checks=10000
+	FAIRLANE_SOAK=10 FAIRLANE_TEST_FIGURES=$(CURDIR)/$(BUILD)/figures-soak.txt \
+		go test -race -count=1 -timeout 4h -run 'Equals|Shares|Invariant|Conserved' ./control/plan
+	@sort $(BUILD)/figures-soak.txt
 
 # Servers for tests that are run by hand: set -a; . .build/test.env; set +a; go test -race ./...
 services: install-test
