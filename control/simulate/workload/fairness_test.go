@@ -101,8 +101,9 @@ func TestAHostileBurstMovesTheOthersWaitsLittle(t *testing.T) {
 	}
 }
 
-// Where the borrower has no units of its own no loan is ever relabelled, and a tenant whose tasks take many
-// times what their model takes can break the promise: that is printed, not judged.
+// Where the borrower has no units of its own no loan is ever relabelled: then the estimates alone keep the
+// promise, and single tasks of a tenant that has begun to take many times what its model takes can pass the
+// attempt's deadline, which is printed and not judged.
 func TestLentUnitsComeBackInTime(t *testing.T) {
 	t.Parallel()
 	found := play(t, trialsOf(t, 12, func(trial Trial) bool {
@@ -119,7 +120,7 @@ func TestLentUnitsComeBackInTime(t *testing.T) {
 			if l.Waited > 0 && l.WaitedMax > l.Promise {
 				t.Errorf("%s at %v: a task of the lender waited %v s for lent units", name, load, l.WaitedMax)
 			}
-			if name == TrialLending && (l.Kept < 0.95 || l.Late > 0) {
+			if l.Kept < 0.95 || name == TrialLending && l.Late > 0 {
 				t.Errorf("%s at %v: the promise was not kept: %+v", name, load, l)
 			}
 		}
