@@ -102,10 +102,13 @@ func (a *app) web(ctx context.Context, d *dispatch.Service) (http.Handler, func(
 	return h, func(ctx context.Context) error { return runHub(ctx, hub) }, nil
 }
 
+// closeSockets is how long clients have to take the close code before their connections are cut.
+const closeSockets = 500 * time.Millisecond
+
 // runHub beats until ctx ends and then closes every socket with a code that lets it come back.
 func runHub(ctx context.Context, hub *live.Hub) error {
 	err := hub.Run(ctx)
-	live, cancel := context.WithTimeout(context.WithoutCancel(ctx), 800*time.Millisecond)
+	live, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeSockets)
 	defer cancel()
 	return errors.Join(err, hub.Shutdown(live))
 }

@@ -92,6 +92,9 @@ type Hub struct {
 	detach   []func()
 	singles  singles // topics of single objects
 
+	life context.Context // of look-ups that a message has asked for
+	end  context.CancelFunc
+
 	mu      sync.Mutex
 	closed  bool
 	sockets map[*socket]struct{}
@@ -107,6 +110,7 @@ func New(cfg Config) (*Hub, error) {
 	}
 	h := &Hub{cfg: cfg, limit: rate.NewLimiter(rate.Limit(cfg.UpgradeRate), int(cfg.UpgradeRate)+1), topics: map[monitor.Topic]*topic{},
 		sockets: map[*socket]struct{}{}, count: map[uuid.UUID]int{}}
+	h.life, h.end = context.WithCancel(context.Background())
 	h.upgrader = websocket.Upgrader{
 		HandshakeTimeout: 5 * time.Second, ReadBufferSize: 1024, WriteBufferSize: 1024, WriteBufferPool: &sync.Pool{},
 		CheckOrigin: h.originAllowed, EnableCompression: true,
@@ -229,6 +233,7 @@ func (h *Hub) Shutdown(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true
 	h.mu.Unlock()
+	h.end()
 	for _, s := range h.all() {
 		s.close(CloseRestart, "restart")
 	}

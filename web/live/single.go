@@ -51,7 +51,7 @@ func (h *Hub) need(name monitor.Topic) (n need, ok bool, err error) {
 		return n, false, nil
 	}
 	n.single = true
-	ctx, cancel := context.WithTimeout(context.Background(), lookWithin)
+	ctx, cancel := context.WithTimeout(h.life, lookWithin)
 	defer cancel()
 	err = h.look(ctx, name, &n)
 	return n, true, err

@@ -127,9 +127,7 @@ func TestATenantThatMovesOutOfReachEndsItsSockets(t *testing.T) {
 	if code := c.closeCode(); code != live.CloseForbidden {
 		t.Errorf("ends with %d", code)
 	}
-	if n := s.feed.watchers(ownTask); n != 0 {
-		t.Errorf("%d still watch", n)
-	}
+	await(t, "the end of its watch", func() bool { return s.feed.watchers(ownTask) == 0 })
 }
 
 func TestSingleTopicsGoWithTheirLastSocket(t *testing.T) {
@@ -179,5 +177,36 @@ func TestObjectsThatCannotBeLookedUpAreTriedLater(t *testing.T) {
 	d.hello(string(ownTask))
 	if code := d.closeCode(); code != 1013 {
 		t.Errorf("ends with %d", code)
+	}
+}
+
+// stuck is a store that answers nobody who does not give up.
+type stuck struct{ asked chan struct{} }
+
+func (s stuck) Object(ctx context.Context, _ monitor.Topic) (access.Object, error) {
+	close(s.asked)
+	<-ctx.Done()
+	return access.Object{}, ctx.Err()
+}
+
+func TestShutdownWaitsForNoLookUp(t *testing.T) {
+	t.Parallel()
+	o := stuck{make(chan struct{})}
+	s := newStand(t, func(cfg *live.Config) {
+		cfg.Objects, cfg.Topics = o, map[string]access.Permission{"task": access.LiveTask}
+	})
+	s.people.set(func() {
+		s.people.rights[operatorID] = rightsOf(t, access.Grant{Operator: operatorID, Role: access.Viewer})
+	})
+	c := s.client(t, "a")
+	c.hello(string(ownTask))
+	<-o.asked
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // a look-up may take two
+	defer cancel()
+	if err := s.hub.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+	if code := c.closeCode(); code != live.CloseRestart {
+		t.Errorf("the socket ended with %d", code)
 	}
 }
