@@ -149,6 +149,7 @@ func (p *Planner) again(k *pick) {
 func (p *Planner) count(k *pick, o *pool, by int64) {
 	units := by * k.SlotUnits
 	o.take(k.Lane, units)
+	p.taken += max(0, units)
 	switch k.Account {
 	case control.AccountOwn:
 		k.party.lane.use.Own += units

@@ -131,6 +131,7 @@ func (p *Planner) grant(h *passed, shut map[*lane]bool) {
 		h.lane = l
 		l.held += slots
 	}
+	p.taken += slots
 	p.holds = append(p.holds, h)
 	slices.SortFunc(p.holds, func(a, b *passed) int { return cmp.Compare(a.ticket, b.ticket) })
 	p.enter(m)
@@ -142,6 +143,7 @@ func (p *Planner) widen(h *passed) {
 		if g.hold == nil && g.closed != p.looks {
 			g.hold = h
 			h.groups = append(h.groups, g)
+			p.taken += h.units
 		}
 	}
 }

@@ -194,8 +194,24 @@ func (p *Planner) open(l *lane, ph phase) *entry {
 	return nil
 }
 
-// fits reports whether a start of the stand's need has units in an account and in a pool.
+// fits reports whether a start of the stand's need has units in an account and in a pool, and notes by how
+// much. What is borrowed can stop to be lent at any start, so that it has no margin.
 func (p *Planner) fits(s *stand) bool {
 	account, _ := p.account(s)
-	return account != "" && s.fit(account == control.AccountBorrowed) != nil
+	if account == "" {
+		return false
+	}
+	o := s.fit(account == control.AccountBorrowed)
+	if o == nil {
+		return false
+	}
+	margin := int64(-1)
+	switch account {
+	case control.AccountOwn:
+		margin = s.lane.own() - p.heldBefore(s)
+	case control.AccountCommon:
+		margin = p.rules.common - p.common
+	}
+	s.margin, s.sureAt = min(margin, o.freeFor(s.lane.rule.code, s.hold))-s.need.SlotUnits, p.taken
+	return true
 }

@@ -61,6 +61,7 @@ type Planner struct {
 	queues   []*stand              // with tickets
 	most     int64                 // largest slots that a task was met with
 	freed    bool                  // units that were kept are free again within a cycle
+	taken    int64                 // units taken or kept so far, by whomever
 	seq      int64                 // starts so far
 	looks    int64                 // looks at tickets so far
 	classes  map[string]int        // of tenants, by the keys of their dedicated pools

@@ -32,6 +32,8 @@ type stand struct {
 	widest   int64   // largest task that one of the pools could ever take
 	lenders  []*lane // in policy order
 	hold     *passed // the head whose units an earmark keeps; then it is alone here
+	margin   int64   // more units than these must be taken before it can be full; below 0: not known
+	sureAt   int64   // Planner.taken when that was found
 	full     bool    // found without room; within a cycle room only shrinks
 	reserve  fair.Places
 	share    fair.Dues
@@ -179,6 +181,9 @@ func (p *Planner) hasRoom(s *stand) bool {
 	if s.full {
 		return false
 	}
+	if p.taken-s.sureAt <= s.margin {
+		return true // nobody can have taken so much since it was looked at
+	}
 	if p.fits(s) {
 		return true
 	}
@@ -235,7 +240,7 @@ func (p *Planner) reopen() {
 	for _, l := range p.order {
 		l.offered, l.fulls = false, l.fulls[:0]
 		for _, s := range l.met {
-			s.full = false
+			s.full, s.margin = false, -1
 		}
 	}
 	p.watched = slices.DeleteFunc(p.watched, func(s *stand) bool {

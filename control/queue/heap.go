@@ -13,7 +13,7 @@ func (m *Memory) upTask(h []cell, i int) {
 			return
 		}
 		h[i], h[p] = h[p], h[i]
-		m.tasks[h[i].num].at, m.tasks[h[p].num].at = int32(i), int32(p)
+		m.at[h[i].num], m.at[h[p].num] = int32(i), int32(p)
 		i = p
 	}
 }
@@ -31,7 +31,7 @@ func (m *Memory) downTask(h []cell, i int) {
 			return
 		}
 		h[i], h[c] = h[c], h[i]
-		m.tasks[h[i].num].at, m.tasks[h[c].num].at = int32(i), int32(c)
+		m.at[h[i].num], m.at[h[c].num] = int32(i), int32(c)
 		i = c
 	}
 }
@@ -87,7 +87,7 @@ func (m *Memory) upDelayed(i int) {
 			return
 		}
 		h[i], h[p] = h[p], h[i]
-		m.tasks[h[i]].at, m.tasks[h[p]].at = int32(i), int32(p)
+		m.at[h[i]], m.at[h[p]] = int32(i), int32(p)
 		i = p
 	}
 }
@@ -106,7 +106,7 @@ func (m *Memory) downDelayed(i int) {
 			return
 		}
 		h[i], h[c] = h[c], h[i]
-		m.tasks[h[i]].at, m.tasks[h[c]].at = int32(i), int32(c)
+		m.at[h[i]], m.at[h[c]] = int32(i), int32(c)
 		i = c
 	}
 }
@@ -114,18 +114,18 @@ func (m *Memory) downDelayed(i int) {
 func (m *Memory) pushDelayed(ref int32) {
 	m.delayed = append(m.delayed, ref)
 	i := len(m.delayed) - 1
-	m.tasks[ref].at = int32(i)
+	m.at[ref] = int32(i)
 	m.upDelayed(i)
 }
 
 func (m *Memory) popDelayed(ref int32) {
-	i, last := int(m.tasks[ref].at), len(m.delayed)-1
+	i, last := int(m.at[ref]), len(m.delayed)-1
 	m.delayed[i] = m.delayed[last]
-	m.tasks[m.delayed[i]].at = int32(i)
+	m.at[m.delayed[i]] = int32(i)
 	m.delayed = m.delayed[:last]
 	if i < last {
 		m.upDelayed(i)
 		m.downDelayed(i)
 	}
-	m.tasks[ref].at = -1
+	m.at[ref] = -1
 }

@@ -19,6 +19,7 @@ import (
 // moves its lines, not its tasks.
 type Memory struct {
 	tasks    []task
+	at       []int32 // place of each task in the heap of its line, or of the delayed: apart, because heaps touch many
 	freeTask []int32
 	byID     map[uuid.UUID]int32
 
@@ -66,7 +67,6 @@ type task struct {
 	p95      int32 // milliseconds
 	cost     int32 // milli-units
 	line     int32
-	at       int32 // place in the heap of its line, or of the delayed
 	arrival  uint32
 	state    uint8
 }
@@ -179,9 +179,13 @@ func (m *Memory) insert(it Item) {
 	b := m.backlog(it)
 	l := m.line(b, it)
 	ref := take(&m.freeTask, &m.tasks)
+	if int(ref) == len(m.at) {
+		m.at = append(m.at, -1)
+	}
+	m.at[ref] = -1
 	m.tasks[ref] = task{
 		id: it.TaskID, version: it.Version, since: it.QueuedSince.UnixMicro(), eligible: it.EligibleAt.UnixMicro(),
-		p95: int32(it.P95.Milliseconds()), cost: int32(it.CostMilli), line: l, at: -1, arrival: m.arrival, state: late,
+		p95: int32(it.P95.Milliseconds()), cost: int32(it.CostMilli), line: l, arrival: m.arrival, state: late,
 	}
 	m.arrival++
 	m.byID[it.TaskID] = ref

@@ -141,7 +141,7 @@ func (m *Memory) enter(ref int32) {
 	l := t.line
 	x := &m.lines[l]
 	x.heap = append(x.heap, cell{t.since, ref})
-	t.at = int32(len(x.heap) - 1)
+	m.at[ref] = int32(len(x.heap) - 1)
 	m.upTask(x.heap, len(x.heap)-1)
 	m.touch(x.backlog) // also when it is parked: its tenant's counters are of interest from now on
 	if x.parked {
@@ -161,16 +161,16 @@ func (m *Memory) leave(ref int32) {
 	t := &m.tasks[ref]
 	l := t.line
 	x := &m.lines[l]
-	i := int(t.at)
+	i := int(m.at[ref])
 	last := len(x.heap) - 1
 	x.heap[i] = x.heap[last]
-	m.tasks[x.heap[i].num].at = int32(i)
+	m.at[x.heap[i].num] = int32(i)
 	x.heap = x.heap[:last]
 	if i < last {
 		m.upTask(x.heap, i)
 		m.downTask(x.heap, i)
 	}
-	t.at = -1
+	m.at[ref] = -1
 	if x.parked {
 		return
 	}
