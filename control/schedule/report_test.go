@@ -2,6 +2,7 @@ package schedule_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -32,7 +33,9 @@ func TestTrap_D18_TheStatusOfARunningLoopIsKeptUnderItsTerm(t *testing.T) {
 		go func() { done <- w.loop(schedule.Config{Statuses: statuses}).Run(ctx, term) }()
 		return term, func() {
 			stop()
-			<-done
+			if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
 			if err := leases.Release(t.Context(), lease, "test", term); err != nil {
 				t.Error(err)
 			}
