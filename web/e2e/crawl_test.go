@@ -24,8 +24,10 @@ func (p *product) pages() []string {
 		"/audit", "/audit/" + strconv.FormatInt(row[int64](p, `SELECT max(sequence) FROM audit_event WHERE action = 'policy.publish'`), 10),
 		"/health", "/wall",
 	}
-	if task := row[*string](p, `SELECT max(task_id::text) FROM generation_task WHERE state = 'SUCCEEDED'`); task != nil {
-		list = append(list, "/tasks/"+*task)
+	for _, state := range []string{"SUCCEEDED", "QUEUED"} { // what was, and why it waits
+		if task := row[*string](p, `SELECT max(task_id::text) FROM generation_task WHERE state = $1`, state); task != nil {
+			list = append(list, "/tasks/"+*task)
+		}
 	}
 	return list
 }
