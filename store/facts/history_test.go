@@ -176,10 +176,10 @@ func TestTenantMinutesHoldServiceAgainstEntitlementAndWaits(t *testing.T) {
 	run(t, d, `UPDATE generation_task SET state = 'CANCELED'`)
 	roll(t, h)
 	hours, err := m.TenantPast(t.Context(), tenantID(1), "STANDARD", start, time.Hour)
-	if err != nil || len(hours) != 1 {
+	if err != nil || len(hours) == 0 { // in the first half of an hour another one has ended since
 		t.Fatalf("%+v %v", hours, err)
 	}
-	if p := hours[0]; p.Served != 6000 || p.Lane != 24000 || p.Entitled != 3000 || p.Debt != 59 || p.Starts != 60 || p.Waits[0] != 60 || len(p.Waits) != len(monitor.WaitBounds)+1 {
+	if p := hours[0]; !p.At.Equal(start) || p.Served != 6000 || p.Lane != 24000 || p.Entitled != 3000 || p.Debt != 59 || p.Starts != 60 || p.Waits[0] != 60 || len(p.Waits) != len(monitor.WaitBounds)+1 {
 		t.Errorf("%+v", p)
 	}
 }
