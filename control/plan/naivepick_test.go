@@ -209,13 +209,22 @@ func (n *naive) inTurn(l *nLane, x []*nParty, phase int, picks map[*nParty]*nEnt
 		m *nParty
 	}
 	var passed []passing
+	left := map[*nMember][]nEntry{} // whose turn has not come yet
+	for _, m := range n.in(l) {
+		left[&m.nMember] = slices.DeleteFunc(n.entries(m), func(e nEntry) bool { return e.rank != 1 && e.rank != 2 })
+	}
 	i, commit := l.ring.walk(turns, func(i int, budget int64) {
-		m := parties[turns[i].nMember]
-		for _, e := range n.entries(m) {
-			if (e.rank == 1 || e.rank == 2) && n.charge(l, e.CostMilli)*l.ring.w <= budget {
-				passed = append(passed, passing{e, m})
-			}
+		m := turns[i].nMember
+		if len(left[m]) == 0 {
+			return
 		}
+		left[m] = slices.DeleteFunc(left[m], func(e nEntry) bool {
+			came := n.charge(l, e.CostMilli)*l.ring.w <= budget
+			if came {
+				passed = append(passed, passing{e, parties[m]})
+			}
+			return came
+		})
 	})
 	m := parties[turns[i].nMember]
 	o := &nOffer{picks[m], phase, nil, commit}
