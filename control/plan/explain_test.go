@@ -64,9 +64,9 @@ func (p *pair) apply(t *rapid.T, c plan.Change, k *nTask) {
 			p.now = c.To - epoch.Unix()
 			return
 		}
-		u := p.world.pools[c.Object]
+		u := p.pools[c.Object]
 		u.Limit = c.To
-		p.world.pools[c.Object] = u
+		p.pools[c.Object] = u
 	case plan.ResumeLane:
 		lane.Paused, p.doc.Switches.SchedulingRunning = false, true
 	case plan.ResumePool:
@@ -90,9 +90,9 @@ func (p *pair) apply(t *rapid.T, c plan.Change, k *nTask) {
 	case plan.RaisePool:
 		pool.CapacityUnits = max(pool.CapacityUnits, c.To)
 	case plan.CloseBreaker:
-		u := p.world.pools[c.Object]
+		u := p.pools[c.Object]
 		u.Open = false
-		p.world.pools[c.Object] = u
+		p.pools[c.Object] = u
 	case plan.AllowPool:
 		pool.DedicatedLanes, pool.DedicatedTenants = nil, nil
 	default:

@@ -228,12 +228,12 @@ func (p *pair) act(t *rapid.T) {
 		p.change(t)
 	case "breaker":
 		o := rapid.SampledFrom(p.doc.Pools).Draw(t, "pool").Key
-		u, ok := p.world.pools[o]
+		u, ok := p.pools[o]
 		if !ok {
 			u.Limit = -1
 		}
 		u.Open, u.Limit = rapid.IntRange(0, 2).Draw(t, "open") == 2, rapid.SampledFrom([]int64{-1, -1, 1, 3}).Draw(t, "limit")
-		p.world.pools[o] = u
+		p.pools[o] = u
 	case "wait":
 		p.now += small(t, "seconds", 1, 40)
 	}

@@ -28,15 +28,15 @@ type naive struct {
 	starts  []*nStart // of the cycle in progress
 	now     int64
 	// working copies of the counters
-	use          map[string]plan.LaneUse
-	common       int64
-	pools        map[string]plan.PoolUse
-	holds        map[string]*nTask // by pool
-	tickets, seq int64
-	relabels     []plan.Loan
-	used         map[uuid.UUID]plan.Use
-	inLane       map[plan.TenantLane]plan.Use
-	users        map[plan.TenantUser]plan.UserUse
+	use      map[string]plan.LaneUse
+	common   int64
+	pools    map[string]plan.PoolUse
+	holds    map[string]*nTask // by pool
+	tickets  int64
+	relabels []plan.Loan
+	used     map[uuid.UUID]plan.Use
+	inLane   map[plan.TenantLane]plan.Use
+	users    map[plan.TenantUser]plan.UserUse
 }
 
 type nTask struct {

@@ -56,7 +56,6 @@ type account struct {
 	weight                       []float64
 	seen                         *worst
 	since                        []int64 // round in which each tenant's head became its head
-	wanted                       []int64 // cost of that head
 }
 
 // hold compares every two tenants: |Si/wi − Sj/wj| ≤ base_quantum + c/wi + c/wj, with weights relative to
