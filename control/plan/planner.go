@@ -88,7 +88,7 @@ type lane struct {
 	streak  int   // reserve starts in a row
 	cursor  int64 // place of the last start by reserve, or by a tenant of weight 0
 	lending
-	turns   turns
+	turns
 	offer   choice
 	offered bool // offer is what the lane would start now, if it still fits
 }
