@@ -186,7 +186,7 @@ func (p *Planner) rebase() {
 			p.withdraw(m)
 		}
 		by := l.ring.Rebase()
-		l.turns.overAt = l.ring.Now()
+		l.overAt = l.ring.Now()
 		for _, m := range l.parties {
 			m.Shift(by)
 			p.enter(m)

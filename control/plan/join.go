@@ -109,7 +109,7 @@ func (p *Planner) renumber(l *lane) {
 	}
 	l.ring.Arrange(members)
 	l.cursor = cursor
-	l.turns.renumbered(l)
+	l.renumbered(l)
 	l.places = append(l.places[:0], nil)
 	l.places = append(l.places, kept...)
 	for _, m := range kept {

@@ -49,7 +49,7 @@ type moment struct {
 	robin fair.Key
 }
 
-func (p *Planner) moment(l *lane) moment { return moment{p.seq, l.ring.Now(), l.turns.robin} }
+func (p *Planner) moment(l *lane) moment { return moment{p.seq, l.ring.Now(), l.robin} }
 
 // rank is the phase in which the entry's turn comes.
 func (e *entry) rank() phase {
@@ -84,7 +84,7 @@ func (p *Planner) unlist(e *entry) {
 	}
 	e.head.marked = e.marked()
 	switch l := e.stand.lane; {
-	case e.rank() == over && e.cameBy(l.ring.Now()), e.rank() == leftover && e.cameBy(l.turns.robin):
+	case e.rank() == over && e.cameBy(l.ring.Now()), e.rank() == leftover && e.cameBy(l.robin):
 		e.head.turned = true
 	}
 	s := e.stand
@@ -151,18 +151,18 @@ func (e *entry) cameWith(o *entry, ph phase) bool {
 func (p *Planner) turned(l *lane, m *party, ph phase) {
 	p.seq++
 	for r := range ph {
-		l.turns.past[r] = p.seq
+		l.past[r] = p.seq
 	}
 	switch ph {
 	case over:
-		l.turns.overAt, l.turns.overSeq = l.ring.Now(), p.seq
+		l.overAt, l.overSeq = l.ring.Now(), p.seq
 	case reserve, leftover:
-		if m.Pos() <= l.turns.robin.Pos {
-			l.turns.robin.Round++
+		if m.Pos() <= l.robin.Pos {
+			l.robin.Round++
 		}
-		l.turns.robin.Pos = m.Pos()
+		l.robin.Pos = m.Pos()
 		if ph == leftover {
-			l.turns.leftAt, l.turns.leftSeq = l.turns.robin, p.seq
+			l.leftAt, l.leftSeq = l.robin, p.seq
 		}
 	}
 }
