@@ -186,7 +186,7 @@ func compileGroup(doc *policy.Document, g policy.PoolGroup) (*groupRule, error) 
 	out := &groupRule{pools: map[string]*poolRule{}, byModel: map[string][]candidate{}}
 	parents := map[string][]string{}
 	for i := range doc.Pools {
-		if p := &doc.Pools[i]; p.Group == g.Code {
+		if p := &doc.Pools[i]; p.Group == g.Code || p.Kind == policy.PoolCapGroup { // a cap group may span pool groups
 			if out.pools[p.Key] != nil {
 				return nil, broken("pools", "%s is there twice", p.Key)
 			}
@@ -197,9 +197,10 @@ func compileGroup(doc *policy.Document, g policy.PoolGroup) (*groupRule, error) 
 			parents[p.Key] = p.Parents
 		}
 	}
+	wanted := map[string]bool{}
 	for i := range doc.Pools {
 		p := &doc.Pools[i]
-		if p.Group != g.Code {
+		if out.pools[p.Key] == nil {
 			continue
 		}
 		groups, err := ancestors(p.Key, parents, out.pools)
@@ -207,6 +208,12 @@ func compileGroup(doc *policy.Document, g policy.PoolGroup) (*groupRule, error) 
 			return nil, err
 		}
 		out.pools[p.Key].groups = groups
+		if p.Group == g.Code {
+			wanted[p.Key] = true
+			for _, key := range groups {
+				wanted[key] = true
+			}
+		}
 		if len(p.DedicatedTenants) > 0 {
 			out.private = append(out.private, out.pools[p.Key])
 		}
@@ -214,6 +221,7 @@ func compileGroup(doc *policy.Document, g policy.PoolGroup) (*groupRule, error) 
 			out.byModel[p.Model] = append(out.byModel[p.Model], candidate{out.pools[p.Key], p.Preference})
 		}
 	}
+	maps.DeleteFunc(out.pools, func(key string, _ *poolRule) bool { return !wanted[key] })
 	for _, list := range out.byModel {
 		slices.SortFunc(list, func(a, b candidate) int {
 			if a.preference != b.preference {
@@ -288,7 +296,7 @@ func ancestors(key string, parents map[string][]string, pools map[string]*poolRu
 		case next == key:
 			return nil, broken("pools."+key+".parents", "it contains itself")
 		case pools[next] == nil:
-			return nil, broken("pools."+key+".parents", "%s is not a pool of its group", next)
+			return nil, broken("pools."+key+".parents", "%s is not a cap group, nor a pool of its group", next)
 		case !slices.Contains(out, next):
 			out = append(out, next)
 			todo = append(todo, parents[next]...)
