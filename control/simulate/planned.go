@@ -80,12 +80,7 @@ func (d *planned) plan(p *planner) (wake int64, err error) {
 		for _, l := range out.Relabels {
 			w.relabel(l)
 		}
-		for _, l := range out.Lending {
-			key := plan.LaneGroup{Lane: l.Lane, Group: p.group}
-			use := w.count.lanes[key]
-			use.Stopped = l.Stopped
-			w.count.lanes[key] = use
-		}
+		w.flag(p.group, out.Lending, false)
 		for _, r := range out.Repaid {
 			w.count.debts[r.TenantLane] -= r.Milli
 		}
@@ -103,6 +98,7 @@ func (d *planned) plan(p *planner) (wake int64, err error) {
 			p.planner.Confirm(s.TaskID)
 			claimed = append(claimed, s)
 		}
+		w.flag(p.group, out.Lending, true)
 		p.planner.Settle()
 		for _, s := range claimed {
 			p.queue.Remove(s.TaskID, s.TaskVersion+1)
@@ -115,6 +111,18 @@ func (d *planned) plan(p *planner) (wake int64, err error) {
 		}
 	}
 	return 0, fault("after %d plans of one instant there was still more to start", mostCycles)
+}
+
+// flag notes the lanes that lend again, before the starts of their plan, or that stop to, after them.
+func (w *world) flag(group string, changes []plan.Lending, stopped bool) {
+	for _, l := range changes {
+		if l.Stopped == stopped {
+			key := plan.LaneGroup{Lane: l.Lane, Group: group}
+			use := w.count.lanes[key]
+			use.Stopped = stopped
+			w.count.lanes[key] = use
+		}
+	}
 }
 
 // snapshot hands the counters over as they are: nothing changes them before the plan is made.
