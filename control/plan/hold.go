@@ -196,11 +196,13 @@ func (p *Planner) forgetPassed(h *passed) {
 	delete(p.passed, h.task)
 }
 
-// endHolds ends the earmarks whose time is over or whose room is gone.
+// endHolds ends the earmarks whose time is over or whose room is gone, also by a publish that gives the
+// pool to others, or leaves the lane less than is kept in it.
 func (p *Planner) endHolds() {
 	for _, h := range slices.Clone(p.holds) {
 		l := h.party.lane
-		gone := l == nil || l.rule.paused || h.pool.rule.paused || p.pools[h.pool.rule.key] != h.pool || h.pool.widest(l.rule.code) < h.units
+		gone := l == nil || l.rule.paused || h.pool.rule.paused || !h.mayRun() || h.pool.widest(l.rule.code) < h.units ||
+			h.lane != nil && h.units > l.rule.reserved
 		if gone || p.micro >= h.until {
 			p.withdraw(h.party)
 			p.release(h)
@@ -208,6 +210,12 @@ func (p *Planner) endHolds() {
 			p.enter(h.party)
 		}
 	}
+}
+
+// mayRun reports whether the pool of an earmark is still one of its head's.
+func (h *passed) mayRun() bool {
+	i := slices.IndexFunc(h.party.heads, func(o head) bool { return o.TaskID == h.task })
+	return i >= 0 && slices.ContainsFunc(h.party.heads[i].stand.pools, func(c ranked) bool { return c.pool == h.pool })
 }
 
 // waitTickets gives tickets to heads that were first passed over long enough ago.

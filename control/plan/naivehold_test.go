@@ -267,7 +267,9 @@ func (n *naive) holders() (out []*nTask) {
 func (n *naive) endHolds() {
 	for _, t := range n.holders() {
 		p, _ := n.w.doc.Pool(t.pool0)
-		if n.lane(t.Lane).Paused || p.Paused || n.widest(*p, t.Lane) < t.SlotUnits || n.now >= t.end {
+		reserved, _ := n.w.accounts(t.Lane)
+		gone := p.Paused || !n.serves(*p, t) || n.widest(*p, t.Lane) < t.SlotUnits || t.inLane && t.SlotUnits > reserved
+		if n.lane(t.Lane).Paused || gone || n.now >= t.end {
 			n.release(t)
 			t.skips, t.since, t.ticket = 0, -1, 0
 		}

@@ -2,12 +2,16 @@ package plan_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"fairlane/control"
 	"fairlane/control/plan"
+	"fairlane/control/queue"
 	"fairlane/policy"
 )
 
@@ -139,6 +143,66 @@ func TestManyComeAndGo(t *testing.T) {
 		model.settle()
 		for _, s := range got.Starts {
 			a.queue.Remove(s.TaskID, s.TaskVersion)
+		}
+	}
+}
+
+// An earmark ends with the publish after which it is of no use: its pool is for others now, or its lane's
+// reserve is smaller than what is kept in it. Nobody waits out its time.
+func TestPublishEndsEarmarksOfNoUse(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(d *policy.Document, held string){
+		"pool of another lane": func(d *policy.Document, held string) {
+			for i := range d.Pools {
+				if d.Pools[i].Key == held {
+					d.Pools[i].DedicatedLanes = []string{"M"}
+				}
+			}
+		},
+		"pool of another model": func(d *policy.Document, held string) {
+			for i := range d.Pools {
+				if d.Pools[i].Key == held {
+					d.Pools[i].Model = "other"
+				}
+			}
+		},
+		"reserve below the task": func(d *policy.Document, _ string) { d.Lanes[0].Accounts[0].ReservedUnits = 3 },
+	} {
+		a := newArena(t, 4, 8, []int64{1, 1}, func(int) int64 { return control.Milli })
+		a.doc.Scheduling.MaxSkips, a.doc.Scheduling.EarmarkTimeout, a.run = 1, 5000, 1_000_000
+		a.doc.Pools[0].CapacityUnits = 4
+		other := a.doc.Pools[0]
+		other.Key = "Y"
+		a.doc.Pools = append(a.doc.Pools, other)
+		if err := a.publish(); err != nil {
+			t.Fatal(err)
+		}
+		a.add(t, 0, 8)
+		a.some(8)
+		if err := a.queue.Upsert(queue.Item{
+			TaskID: numbered('w', 1), Version: 1, TenantID: numbered('t', 2), UserID: numbered('u', 1), Lane: "L", Group: testGroup, Band: 2,
+			Route: "m", Model: "m", Kind: control.KindVideo, SlotUnits: 4, CostMilli: control.Milli, QueuedSince: second(a.now), EligibleAt: second(a.now),
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for step := 0; a.planner.Holds() == ""; step++ {
+			if step == 20 {
+				t.Fatalf("%s: no earmark", name)
+			}
+			a.add(t, 0, 1)
+			ids := slices.Collect(maps.Keys(a.running))
+			a.finish(slices.MinFunc(ids, func(x, y uuid.UUID) int { return slices.Compare(x[:], y[:]) }))
+			a.now++
+			a.some(8)
+		}
+		change(a.doc, a.planner.Status(0).Earmarks[0].Pool)
+		if err := a.publish(); err != nil {
+			t.Fatal(err)
+		}
+		a.now++
+		a.some(8)
+		if held := a.planner.Holds(); held != "" {
+			t.Errorf("%s: %s is kept still", name, held)
 		}
 	}
 }
