@@ -27,6 +27,10 @@ func (p *Planner) Publish(policy *Policy) {
 	}
 	for _, t := range p.tenants {
 		t.rule, t.class = policy.tenants[t.id], 0
+		if slices.ContainsFunc(t.parties, func(m *party) bool { return m.owed != 0 }) {
+			t.known = false // the version may have cut debts, also of tenants that run nothing
+			p.ask(t)
+		}
 	}
 	p.setPools()
 	p.setLanes(first)

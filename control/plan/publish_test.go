@@ -206,3 +206,26 @@ func TestPublishEndsEarmarksOfNoUse(t *testing.T) {
 		}
 	}
 }
+
+// A version with lower debt limits cuts debts in PostgreSQL; a tenant that runs nothing owes less as well.
+func TestPublishReadsDebtsAnew(t *testing.T) {
+	t.Parallel()
+	a := newArena(t, 4, 2, []int64{1, 1}, func(int) int64 { return control.Milli })
+	a.run = 1_000_000
+	a.add(t, 0, 2)
+	a.some(2)
+	owes := plan.TenantLane{Tenant: numbered('t', 2), Lane: "L"}
+	a.debts[owes] = 60_000
+	a.add(t, 1, 1)
+	for _, want := range []int64{60_000, 1000} {
+		a.debts[owes] = want
+		if err := a.publish(); err != nil {
+			t.Fatal(err)
+		}
+		a.now++
+		a.some(2)
+		if got, ok := a.planner.Debt("L", owes.Tenant); !ok || got != want {
+			t.Errorf("the planner has a debt of %d (%t), want %d", got, ok, want)
+		}
+	}
+}
