@@ -30,6 +30,7 @@ type Service struct {
 	policies Policies
 	tenants  Tenants
 	now      Clock
+	busy     chan struct{} // holds one for each explanation in the making
 
 	mu       sync.Mutex
 	compiled *plan.Policy
@@ -37,16 +38,27 @@ type Service struct {
 	at       time.Time
 }
 
+// atOnce is how many explanations are made at a time: each reads thousands of rows over the connections of
+// those who submit, and a tenant may ask as often as it likes.
+const atOnce = 4
+
 // New explains from what these say. now is time.Now when it is nil.
 func New(store Store, policies Policies, tenants Tenants, now Clock) *Service {
 	if now == nil {
 		now = time.Now
 	}
-	return &Service{store: store, policies: policies, tenants: tenants, now: now}
+	return &Service{store: store, policies: policies, tenants: tenants, now: now, busy: make(chan struct{}, atOnce)}
 }
 
-// Explain says why a task waits. control.CodeNotFound: it does not wait, or no policy is in force yet.
+// Explain says why a task waits. control.CodeNotFound: it does not wait, or no policy is in force yet;
+// control.CodeUnavailable: others asked for too much.
 func (s *Service) Explain(ctx context.Context, task uuid.UUID) (Answer, error) {
+	select {
+	case s.busy <- struct{}{}:
+		defer func() { <-s.busy }()
+	case <-ctx.Done():
+		return Answer{}, control.Errorf(control.CodeUnavailable, "too many explanations are asked for at once")
+	}
 	f, err := s.store.Waits(ctx, task)
 	if err != nil {
 		return Answer{}, err
