@@ -320,3 +320,19 @@ func TestAClaimWithoutStarts(t *testing.T) {
 		t.Errorf("debt %d", got)
 	}
 }
+
+// A plan that was made before the lane came to keep no debts repays what has been cut meanwhile.
+func TestARepaymentStaysWithinTheTotalInForce(t *testing.T) {
+	t.Parallel()
+	l := newLoans(t)
+	l.exec(t, `INSERT INTO lane_debt_limit VALUES ('A', 0, 0, 1), ('B', 50, 100, 1) ON CONFLICT (lane) DO UPDATE SET total_milli = excluded.total_milli`)
+	l.exec(t, `INSERT INTO tenant_lane_runtime (tenant_id, lane) VALUES ($1, 'A'), ($1, 'B') ON CONFLICT DO NOTHING`, l.tenant)
+	l.run(t, schedule.Claim{Repaid: []plan.Repaid{
+		{TenantLane: plan.TenantLane{Tenant: l.tenant, Lane: "A"}, Milli: 500}, {TenantLane: plan.TenantLane{Tenant: l.tenant, Lane: "B"}, Milli: 60},
+	}})
+	l.run(t, schedule.Claim{Repaid: []plan.Repaid{{TenantLane: plan.TenantLane{Tenant: l.tenant, Lane: "B"}, Milli: 500}}})
+	if got := l.text(t, `SELECT string_agg(lane || debt_milli, ' ' ORDER BY lane) FROM tenant_lane_runtime WHERE lane IN ('A', 'B')`); got != "A0 B-100" {
+		t.Errorf("debts %s", got)
+	}
+	l.clean(t)
+}

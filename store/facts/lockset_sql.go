@@ -21,13 +21,16 @@ const (
 		JOIN tenant_lane_runtime r ON r.tenant_id = k.tenant_id AND r.lane = k.lane
 		ORDER BY r.tenant_id, r.lane FOR NO KEY UPDATE OF r`
 
-	// Written here and not with the other counters: a row that is missing is made, in the lock order.
+	// Written here and not with the other counters: a row that is missing is made, in the lock order. A plan of
+	// an older version cannot carry a debt beyond a total that is lower now.
 	repaySQL = `
 		INSERT INTO tenant_lane_runtime AS r (tenant_id, lane, debt_milli)
 		SELECT k.tenant_id, k.lane, -k.milli FROM unnest($1::uuid[], $2::text[], $3::bigint[]) k(tenant_id, lane, milli)
 		JOIN tenant t ON t.tenant_id = k.tenant_id
 		ORDER BY k.tenant_id, k.lane
-		ON CONFLICT (tenant_id, lane) DO UPDATE SET debt_milli = r.debt_milli + excluded.debt_milli, updated_at = clock_timestamp()`
+		ON CONFLICT (tenant_id, lane) DO UPDATE SET updated_at = clock_timestamp(), debt_milli = coalesce(
+		    (SELECT greatest(-l.total_milli, least(l.total_milli, r.debt_milli + excluded.debt_milli)) FROM lane_debt_limit l WHERE l.lane = r.lane),
+		    r.debt_milli + excluded.debt_milli)`
 
 	lockUserSQL = `
 		SELECT r.tenant_id, r.user_id, r.running_tasks, r.running_image, r.running_video
