@@ -122,3 +122,19 @@ func TestI13_ATenantSeesNothingOfOthers(t *testing.T) {
 		t.Errorf("what operators see has changed with it: %+v", before)
 	}
 }
+
+// I13: a tenant's own quantum would tell how heavy the heaviest of its lane is.
+func TestI13_ATenantDoesNotReadTheScaleOfItsLane(t *testing.T) {
+	t.Parallel()
+	a := Answer{Explanation: *turn(800, 4000)}
+	for _, g := range a.ForTenant().Gates {
+		for _, n := range g.Numbers {
+			if g.Gate == plan.GateTurn && n.Name == "quantum" {
+				t.Errorf("the tenant reads %v", n)
+			}
+		}
+	}
+	if a.Number("quantum") != 800 {
+		t.Error("the operator's answer has lost it")
+	}
+}

@@ -15,6 +15,8 @@ func (a Answer) ForTenant() Answer {
 		switch g.Gate {
 		case plan.GateNeverFits, plan.GateAccount, plan.GatePool:
 			g.Numbers = only(g.Numbers, "wanted")
+		case plan.GateTurn: // the quantum would tell the heaviest weight of the lane
+			g.Numbers = slices.DeleteFunc(slices.Clone(g.Numbers), func(n plan.Number) bool { return n.Name == "quantum" })
 		}
 		g.Options = reasons(g.Options)
 	}

@@ -107,7 +107,7 @@ func (p *Planner) Suppose(s Status) {
 
 func (p *Planner) suppose(e *Earmark) {
 	o := p.pools[e.Pool]
-	if o == nil {
+	if o == nil || !e.Until.After(p.now) {
 		return
 	}
 	m := p.find(e.Tenant, e.Lane)
