@@ -77,7 +77,7 @@ func (p *Planner) start(c choice) Start {
 	k.Start = Start{
 		TaskID: h.TaskID, TaskVersion: h.Version, TenantID: m.who.id, UserID: h.UserID, Kind: s.need.Kind,
 		Lane: l.rule.code, Group: p.group, Pool: o.rule.key, CapGroups: o.rule.groups,
-		Account: account, SlotUnits: s.need.SlotUnits, CostMilli: h.CostMilli,
+		Account: account, SlotUnits: s.need.SlotUnits, CostMilli: h.CostMilli, Free: !k.charged,
 	}
 	if from != nil {
 		k.Lender, k.from, from.lent = from.rule.code, from, true

@@ -93,4 +93,5 @@ type Start struct {
 	Lender      string // lane, for BORROWED only
 	SlotUnits   int64
 	CostMilli   int64 // fairness milli-units
+	Free        bool  // not charged to the tenant's deficit: by its reserve, or left over; its end settles nothing
 }

@@ -37,7 +37,7 @@ func (w *world) finish(t *task) {
 	}
 	w.hold(t, -1)
 	w.learn(t)
-	if t.party.lane.rule.Strategy == policy.WRR {
+	if t.party.lane.rule.Strategy == policy.WRR || t.start.Free {
 		return
 	}
 	s := &w.doc.Scheduling

@@ -44,14 +44,14 @@ func queueClaimedWork(b *pgx.Batch, req schedule.Claim, grants []grant, now time
 	tasks, attempts := make([]uuid.UUID, n), make([]uuid.UUID, n)
 	versions, fences, numbers := make([]int64, n), make([]int64, n), make([]int32, n)
 	providers, accounts, pools, lanes := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
-	keys, deadlines := make([]string, n), make([]time.Time, n)
+	keys, deadlines, free := make([]string, n), make([]time.Time, n), make([]bool, n)
 	for i, g := range grants {
 		tasks[i], attempts[i], versions[i], fences[i], numbers[i] = g.task.id, g.attempt, g.task.version, g.token, int32(g.task.made+1)
 		providers[i], accounts[i], pools[i], lanes[i] = g.start.Provider, g.start.ProviderAccount, g.start.Pool, g.start.Lane
-		keys[i], deadlines[i] = g.attempt.String(), now.Add(g.start.AttemptTimeout)
+		keys[i], deadlines[i], free[i] = g.attempt.String(), now.Add(g.start.AttemptTimeout), g.start.Free
 	}
 	b.Queue(claimTaskSQL, tasks, versions, attempts, numbers, providers, accounts, now).Exec(mustAffect(n, "tasks claimed"))
-	b.Queue(insertAttemptSQL, attempts, tasks, numbers, providers, accounts, pools, keys, tokens, fences, lanes, deadlines,
+	b.Queue(insertAttemptSQL, attempts, tasks, numbers, providers, accounts, pools, keys, tokens, fences, lanes, deadlines, free,
 		req.PolicyVersion, now).Exec(mustAffect(n, "attempts created"))
 	return nil
 }
@@ -147,10 +147,10 @@ const (
 
 	insertAttemptSQL = `
 		INSERT INTO task_attempt (attempt_id, task_id, attempt_no, provider, provider_account, resource_key, provider_request_key,
-		    callback_token, fencing_token, lane, deadline_at, state, policy_version, created_at, updated_at)
-		SELECT k.*, 'CREATED', $12, $13, $13
+		    callback_token, fencing_token, lane, deadline_at, free, state, policy_version, created_at, updated_at)
+		SELECT k.*, 'CREATED', $13, $14, $14
 		FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[],
-		     $10::text[], $11::timestamptz[]) k`
+		     $10::text[], $11::timestamptz[], $12::boolean[]) k`
 
 	insertReservationSQL = `
 		INSERT INTO resource_reservation (reservation_id, task_id, attempt_id, resource_key, shard_no, reserved_units, tenant_id, user_id,

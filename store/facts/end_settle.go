@@ -29,8 +29,9 @@ func (d *endDecision) readLimits(b *pgx.Batch) {
 }
 
 // settle corrects the charge of an attempt by what it used: the tenant's debt in the lane, and the
-// tenant's factor. Attempts of one tenant settle in the order of the batch, so that the outcome is the
-// same however they are grouped. It runs once for an attempt, since an attempt ends once.
+// tenant's factor. A start that was not charged owes nothing, but teaches as others do. Attempts of one
+// tenant settle in the order of the batch, so that the outcome is the same however they are grouped. It
+// runs once for an attempt, since an attempt ends once.
 func (d *endDecision) settle(t *taskRow, a *attemptRow, row *endedAttempt) estimate.Settlement {
 	bill := estimate.Settle(t.charge, estimate.Finish{
 		From: a.state, To: row.ending.State, Seconds: row.seconds, CostMicro: row.cost, Accepted: a.accepted, Held: a.held,
@@ -44,7 +45,7 @@ func (d *endDecision) settle(t *taskRow, a *attemptRow, row *endedAttempt) estim
 		HeldSeconds: a.held, P95Seconds: t.p95, UsedMilli: bill.Milli, ChargedMilli: t.charge.Milli,
 	}
 	key := plan.TenantLane{Tenant: t.tenant, Lane: t.lane}
-	if lane, ok := d.held.tenantLanes[key]; ok { // a row that is missing is made by the rebuilder, without a debt
+	if lane, ok := d.held.tenantLanes[key]; ok && !a.free { // a row that is missing is made by the rebuilder, without a debt
 		var after int64
 		after, row.settled = d.limits[t.lane].Settle(lane.debt, bill.Correction(t.charge.Milli))
 		out.DebtMilli = after - lane.debt

@@ -131,6 +131,7 @@ type attemptRow struct {
 	token    int64
 	held     float64 // seconds since the claim
 	accepted float64 // seconds since the provider's answer to the submit; -1: there was none
+	free     bool    // its start was not charged
 }
 
 type reservationRow struct {
@@ -290,7 +291,7 @@ func (l *lockSet) queueWork(b *pgx.Batch, held *heldRows) {
 		held.attempts = make(map[uuid.UUID]*attemptRow, len(l.attempts))
 		b.Queue(lockAttemptSQL, l.attempts.list()).Query(scanAll(func(r pgx.Rows) error {
 			a := &attemptRow{}
-			err := r.Scan(&a.id, &a.task, &a.state, &a.token, &a.held, &a.accepted)
+			err := r.Scan(&a.id, &a.task, &a.state, &a.token, &a.held, &a.accepted, &a.free)
 			held.attempts[a.id] = a
 			return err
 		}))

@@ -72,7 +72,7 @@ const (
 	lockAttemptSQL = `
 		SELECT attempt_id, task_id, state, fencing_token,
 		       greatest(0, extract(epoch FROM clock_timestamp() - created_at))::float8,
-		       coalesce(greatest(0, extract(epoch FROM clock_timestamp() - submit_finished_at)), -1)::float8
+		       coalesce(greatest(0, extract(epoch FROM clock_timestamp() - submit_finished_at)), -1)::float8, free
 		FROM task_attempt WHERE attempt_id = ANY($1) ORDER BY attempt_id FOR NO KEY UPDATE`
 
 	reservationColumns = `reservation_id, attempt_id, tenant_id, user_id, kind, lane, pool_group, resource_key,

@@ -226,6 +226,32 @@ func TestALaneWithoutDebtsKeepsNone(t *testing.T) {
 	w.clean(t)
 }
 
+// A start by the tenant's reserve is not charged to its turn: a long task makes no debt, and one that the
+// provider refused, however often, no credit.
+func TestAStartThatWasNotChargedOwesNothing(t *testing.T) {
+	t.Parallel()
+	w, tenant, user := small(t, caps{})
+	w.debts(t, 50_000, 500_000)
+	starts := w.starts(t, w.queue(t, job{tenant: tenant, user: user}, job{tenant: tenant, user: user}), "leaf", inGroups, control.AccountCommon)
+	for i := range starts {
+		starts[i].Free = true
+	}
+	got := w.claim(t, starts...)
+	w.end(t, ending(got[0], control.AttemptRejected))
+	w.accept(t, got[1])
+	w.end(t, took(got[1], 900))
+	if n := w.debt(t, tenant); n != 0 {
+		t.Errorf("a debt of %d", n)
+	}
+	if n := w.number(t, `SELECT count(*) FROM task_attempt WHERE free AND settled_units = 0`); n != 2 {
+		t.Errorf("%d of 2 settled by nothing", n)
+	}
+	if n := w.number(t, `SELECT count(*) FROM estimate_sample`); n != 1 {
+		t.Errorf("%d samples of 1: it learns all the same", n)
+	}
+	w.clean(t)
+}
+
 // A publish copies the limits, and cuts debts under endings that go on meanwhile.
 func TestPublishLimitsDebts(t *testing.T) {
 	t.Parallel()
