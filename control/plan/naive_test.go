@@ -41,7 +41,8 @@ type naive struct {
 
 type nTask struct {
 	queue.Item
-	hidden bool
+	hidden  bool
+	visible bool // it has been eligible in a cycle
 	nPassed
 	refused plan.Gate
 	fresh   bool
@@ -244,6 +245,7 @@ func (n *naive) cancel(id uuid.UUID) {
 // cycle plans like the planner, and leaves the starts to be answered.
 func (n *naive) cycle(now int64, batch int) (out plan.Plan) {
 	n.now = now
+	n.see()
 	n.look()
 	n.load()
 	for _, t := range n.tasks {
@@ -282,7 +284,16 @@ func (n *naive) cycle(now int64, batch int) (out plan.Plan) {
 	return out
 }
 
+// see lets the eligible tasks be seen: what has come since is not seen before the next cycle, not even by
+// a publish.
+func (n *naive) see() {
+	for _, t := range n.tasks {
+		t.visible = t.visible || !t.EligibleAt.After(second(n.now))
+	}
+}
+
 func (n *naive) load() {
+	n.see()
 	n.use, n.pools = map[string]plan.LaneUse{}, map[string]plan.PoolUse{}
 	n.used, n.inLane, n.users = map[uuid.UUID]plan.Use{}, map[plan.TenantLane]plan.Use{}, map[plan.TenantUser]plan.UserUse{}
 	for k, v := range n.w.lanes {
@@ -327,7 +338,7 @@ func (n *naive) heads(m *nParty) (out []*nTask) {
 	}
 	groups := map[kind][]*nTask{}
 	for _, t := range n.tasks {
-		if t.Lane == m.lane && t.TenantID == m.tenant && !t.hidden && !t.EligibleAt.After(second(n.now)) && !n.neverFits(t) && !n.userFull(t) {
+		if t.Lane == m.lane && t.TenantID == m.tenant && !t.hidden && t.visible && !n.neverFits(t) && !n.userFull(t) {
 			groups[kind{t.Band, t.Route}] = append(groups[kind{t.Band, t.Route}], t)
 		}
 	}
