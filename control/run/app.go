@@ -48,17 +48,18 @@ type app struct {
 	dispatch *facts.DB // attempts, outbox, endings
 	back     *facts.DB // monitor, reconcilers, policy and access followers
 
-	listener  *facts.Listener
-	redis     *speed.Client
-	policies  *facts.Policies
-	audits    *facts.Audits
-	active    *policy.Active
-	estimates *estimate.Active
-	rights    *access.Enforcer
-	denials   *audit.Denials
-	monitor   *monitor.Monitor
-	metrics   *monitor.Metrics
-	registry  *provider.Registry
+	listener     *facts.Listener
+	redis        *speed.Client
+	installation string // its name on a Redis that others use too
+	policies     *facts.Policies
+	audits       *facts.Audits
+	active       *policy.Active
+	estimates    *estimate.Active
+	rights       *access.Enforcer
+	denials      *audit.Denials
+	monitor      *monitor.Monitor
+	metrics      *monitor.Metrics
+	registry     *provider.Registry
 
 	closers []func()
 }
@@ -120,6 +121,10 @@ func (a *app) govern(ctx context.Context) error {
 	if err := firstPolicy(ctx, a.policies, a.tenants(), policy.Default(), "The shipped defaults."); err != nil {
 		return err
 	}
+	var err error
+	if a.installation, err = facts.NewAudits(a.back).Installation(ctx); err != nil {
+		return err
+	}
 	a.active = policy.NewActive(a.policies, policy.ActiveConfig{
 		Replica: a.replica, Hints: a.listener.Subscribe(control.NotifyPolicy), Log: a.log,
 	})
@@ -134,7 +139,6 @@ func (a *app) govern(ctx context.Context) error {
 	if _, err := rules.EnsureRules(ctx, access.Shipped()); err != nil {
 		return fmt.Errorf("access rules: %w", err)
 	}
-	var err error
 	a.rights, err = access.NewEnforcer(ctx, access.Config{
 		Source: rules, Wake: a.listener.Subscribe(control.NotifyAccess), Log: a.log,
 	})

@@ -34,7 +34,10 @@ func (a *app) shareQueue(cfg *schedule.Config) {
 	cfg.Rebuilder = a.queueRebuilder(facts.NewBacklogs(a.schedule), facts.NewLeases(a.schedule))
 }
 
-func (a *app) queueIndex() *speed.QueueIndex { return speed.NewQueueIndex(a.redis, "", a.log, nil) }
+// queueIndex is this installation's: others may keep theirs on the same Redis.
+func (a *app) queueIndex() *speed.QueueIndex {
+	return speed.NewQueueIndex(a.redis, a.installation+":", a.log, nil)
+}
 
 func (a *app) queueRebuilder(waiting *facts.Backlogs, leases *facts.Leases) *reconcile.QueueIndexRebuilder {
 	return reconcile.NewQueueIndexRebuilder(waiting, a.queueIndex(), leases, a.replica, a.log)

@@ -29,7 +29,8 @@ type QueueIndex struct {
 	sizes  sizes
 }
 
-// NewQueueIndex makes the index of all groups. prefix begins every key; "" but for tests.
+// NewQueueIndex makes the index of all groups. prefix begins every key: several
+// installations may share a server.
 func NewQueueIndex(client *Client, prefix string, log *slog.Logger, now func() time.Time) *QueueIndex {
 	if now == nil {
 		now = time.Now
