@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"fairlane/control"
 	"fairlane/control/plan"
 	"fairlane/control/queue"
@@ -95,47 +93,6 @@ func BenchmarkStart(b *testing.B) {
 			b.ReportMetric(float64(cpu()-began)/float64(n), "cpu-ns/op")
 		})
 	}
-}
-
-// BenchmarkBareDRR is deficit round robin over arrays with nothing else: the yardstick.
-func BenchmarkBareDRR(b *testing.B) {
-	const tenants, each = 100_000, 10
-	rng := rand.New(rand.NewPCG(1, 2))
-	type party struct {
-		deficit, quantum int64
-		costs            []int64
-		ids              []uuid.UUID
-	}
-	ring := make([]*party, tenants)
-	for i := range ring {
-		p := &party{quantum: 4000 * int64(i%10+1) / 10}
-		for range each {
-			p.costs = append(p.costs, 1000+rng.Int64N(9000))
-			p.ids = append(p.ids, uuid.New())
-		}
-		ring[i] = p
-	}
-	at, fresh := 0, true
-	var sum byte
-	runtime.GC()
-	b.ResetTimer()
-	began := cpu()
-	for n := 0; n < b.N; {
-		p := ring[at]
-		if fresh {
-			p.deficit += p.quantum
-			fresh = false
-		}
-		if p.costs[n%each] <= p.deficit {
-			p.deficit -= p.costs[n%each]
-			sum += p.ids[n%each][0]
-			n++
-			continue
-		}
-		at, fresh = (at+1)%tenants, true
-	}
-	b.ReportMetric(float64(cpu()-began)/float64(b.N), "cpu-ns/op")
-	_ = sum
 }
 
 // cpu is the processor time of this process in nanoseconds: other programs on the machine do not count.

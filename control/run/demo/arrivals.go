@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"fairlane/control/simulate/workload"
 )
 
 // Arrival is one request of the trace.
@@ -34,7 +36,7 @@ func NewArrivals(trace *Trace, scale float64, seed uint64, from time.Duration) *
 			chance: rand.New(rand.NewPCG(seed, uint64(client))), now: from.Seconds(),
 		}
 		cv := s.cv()
-		s.advance(s.chance.Float64() * gamma(s.chance, 1/(cv*cv)+1) * cv * cv)
+		s.advance(s.chance.Float64() * workload.Gamma(s.chance, 1/(cv*cv)+1) * cv * cv)
 		a.streams = append(a.streams, s)
 	}
 	heap.Init(&a.streams)
@@ -46,7 +48,7 @@ func (a *Arrivals) Next() Arrival {
 	s := a.streams[0]
 	next := Arrival{At: time.Duration(s.now * float64(time.Second)), Client: s.client}
 	cv := s.cv()
-	s.advance(gamma(s.chance, 1/(cv*cv)) * cv * cv)
+	s.advance(workload.Gamma(s.chance, 1/(cv*cv)) * cv * cv)
 	heap.Fix(&a.streams, 0)
 	return next
 }
@@ -84,26 +86,6 @@ func (s *stream) advance(operational float64) {
 		}
 		operational -= passes
 		s.now = end
-	}
-}
-
-// gamma draws from Gamma(shape, 1): Marsaglia and Tsang, ACM TOMS 26 (2000) 363, with their boost for
-// shapes below 1.
-func gamma(chance *rand.Rand, shape float64) float64 {
-	if shape < 1 {
-		return gamma(chance, shape+1) * math.Pow(1-chance.Float64(), 1/shape)
-	}
-	d := shape - 1.0/3
-	for {
-		x := chance.NormFloat64()
-		v := 1 + x/math.Sqrt(9*d)
-		if v <= 0 {
-			continue
-		}
-		v *= v * v
-		if math.Log(1-chance.Float64()) < x*x/2+d-d*v+d*math.Log(v) {
-			return d * v
-		}
 	}
 }
 

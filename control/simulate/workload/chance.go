@@ -10,7 +10,7 @@ func (w *Window) gap(chance *rand.Rand) float64 {
 	if w.Weibull {
 		return math.Pow(chance.ExpFloat64(), 1/w.Shape) / math.Gamma(1+1/w.Shape)
 	}
-	return gamma(chance, w.Shape) / w.Shape
+	return Gamma(chance, w.Shape) / w.Shape
 }
 
 // firstGap draws the rest of a gap as seen from a moment at random: long gaps are met more often
@@ -18,16 +18,16 @@ func (w *Window) gap(chance *rand.Rand) float64 {
 func (w *Window) firstGap(chance *rand.Rand) float64 {
 	cut := chance.Float64()
 	if w.Weibull { // the length-biased Weibull is a power of Gamma(1+1/k)
-		return cut * math.Pow(gamma(chance, 1+1/w.Shape), 1/w.Shape) / math.Gamma(1+1/w.Shape)
+		return cut * math.Pow(Gamma(chance, 1+1/w.Shape), 1/w.Shape) / math.Gamma(1+1/w.Shape)
 	}
-	return cut * gamma(chance, w.Shape+1) / w.Shape
+	return cut * Gamma(chance, w.Shape+1) / w.Shape
 }
 
-// gamma draws from Gamma(shape, 1): Marsaglia and Tsang, ACM TOMS 26 (2000) 363, with their boost for
+// Gamma draws from Gamma(shape, 1): Marsaglia and Tsang, ACM TOMS 26 (2000) 363, with their boost for
 // shapes below 1.
-func gamma(chance *rand.Rand, shape float64) float64 {
+func Gamma(chance *rand.Rand, shape float64) float64 {
 	if shape < 1 {
-		return gamma(chance, shape+1) * math.Pow(1-chance.Float64(), 1/shape)
+		return Gamma(chance, shape+1) * math.Pow(1-chance.Float64(), 1/shape)
 	}
 	d := shape - 1.0/3
 	for {
