@@ -29,7 +29,7 @@ type Service struct {
 	store    Store
 	policies Policies
 	tenants  Tenants
-	now      Clock
+	now      func() time.Time
 	busy     chan struct{} // holds one for each explanation in the making
 
 	mu       sync.Mutex
@@ -43,7 +43,7 @@ type Service struct {
 const atOnce = 4
 
 // New explains from what these say. now is time.Now when it is nil.
-func New(store Store, policies Policies, tenants Tenants, now Clock) *Service {
+func New(store Store, policies Policies, tenants Tenants, now func() time.Time) *Service {
 	if now == nil {
 		now = time.Now
 	}
@@ -73,9 +73,7 @@ func (s *Service) Explain(ctx context.Context, task uuid.UUID) (Answer, error) {
 			return Answer{}, err
 		}
 	}
-	planner := plan.NewPlanner(f.Item.Group, compiled.With(plan.TenantPlan{
-		ID: f.Tenant.ID, Code: f.Tenant.Code, PlanCode: f.Tenant.PlanCode, Suspended: !f.Tenant.Active(),
-	}), index)
+	planner := plan.NewPlanner(f.Item.Group, compiled.With(plan.Tenant(f.Tenant)), index)
 	needs := planner.Needs(s.now())
 	snapshot, err := s.store.Snapshot(ctx, f.Item.Group, needs.Tenants, needs.Users)
 	if err != nil {
@@ -112,11 +110,7 @@ func (s *Service) policy(ctx context.Context) (*plan.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	tenants := make([]plan.TenantPlan, len(list))
-	for i, t := range list {
-		tenants[i] = plan.TenantPlan{ID: t.ID, Code: t.Code, PlanCode: t.PlanCode, Suspended: !t.Active()}
-	}
-	compiled, err := plan.Compile(v.Document, v.Number, tenants)
+	compiled, err := plan.Compile(v.Document, v.Number, plan.Tenants(list))
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"context"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -42,6 +41,3 @@ type Policies interface {
 type Tenants interface {
 	PlanList(ctx context.Context) ([]policy.Tenant, error)
 }
-
-// Clock gives the present.
-type Clock func() time.Time

@@ -56,7 +56,7 @@ func (p *Planner) concerned(k *pick, o *pool, yield func(*stand)) {
 		yield(s)
 	}
 	for _, g := range o.groups {
-		if g.rule.minimums == nil && g.hold == nil && g.room() >= p.most {
+		if g.rule.entry.LaneMinimums == nil && g.hold == nil && g.room() >= p.most {
 			continue
 		}
 		for _, s := range g.stands {

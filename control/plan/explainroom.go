@@ -74,7 +74,7 @@ func (x *explaining) lenders() (out []Option, would bool) {
 // needUnits names the smallest change that gives the lane units, and reports whether it would borrow them.
 func (x *explaining) needUnits(own, common int64, canBorrow bool) (borrows bool) {
 	l := x.l
-	canBorrow = canBorrow && slices.ContainsFunc(x.s.pools, func(c ranked) bool { return c.rule.lookUp })
+	canBorrow = canBorrow && slices.ContainsFunc(x.s.pools, func(c ranked) bool { return c.rule.entry.CanLookUp })
 	switch more := l.use.Borrowed + x.s.need.SlotUnits - l.rule.borrowLimit; {
 	case canBorrow && more <= own && more <= common:
 		x.need(RaiseBorrow, l.rule.code, l.rule.borrowLimit, l.rule.borrowLimit+more)
@@ -116,11 +116,11 @@ func (x *explaining) pool(borrowed bool) {
 // have to change, in units.
 func (x *explaining) poolOption(o *pool, borrowed bool) (why Reason, at *pool, changes []Change, units int64) {
 	at = o
-	if !o.rule.serves(x.l.rule.code, x.m.who) {
+	if !o.rule.entry.Admits(x.l.rule.code, x.m.who.id) {
 		why, units = Dedicated, 1<<40
 		changes = append(changes, Change{AllowPool, o.rule.key, 0, 0})
 	}
-	if borrowed && !o.rule.lookUp {
+	if borrowed && !o.rule.entry.CanLookUp {
 		why, units = cmp.Or(why, NoLookUp), units+x.s.need.SlotUnits
 		changes = append(changes, Change{RaiseReserve, x.l.rule.code, x.l.rule.reserved, x.l.rule.reserved + x.s.need.SlotUnits - x.l.own() + x.p.heldBefore(x.s) + x.l.use.Borrowed})
 	}

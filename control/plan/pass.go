@@ -277,19 +277,11 @@ func (s *stand) front() (*entry, phase, fair.Key) {
 	for _, r := range [...]phase{reserve, share, over, leftover} {
 		switch r {
 		case reserve, leftover:
-			set := &s.reserve
-			if r == leftover {
-				set = &s.leftover
-			}
-			if set.Len() > 0 {
-				return l.places[set.Next(l.cursor)].entry(s), r, l.robinKey(set.Next(l.cursor))
+			if place := s.places(r).Next(l.cursor); place >= 0 {
+				return l.places[place].entry(s), r, l.robinKey(place)
 			}
 		case share, over:
-			dues := &s.share
-			if r == over {
-				dues = &s.over
-			}
-			if k, ok := dues.Min(l.ring); ok {
+			if k, ok := s.dues(r).Min(l.ring); ok {
 				return l.places[k.Pos].entry(s), r, k
 			}
 		}

@@ -111,10 +111,7 @@ func (p *Planner) nextInTurn(l *lane, ph phase) *entry {
 		var best *stand
 		place, bestPast := int64(0), false
 		for _, s := range l.met {
-			set := &s.reserve
-			if ph == leftover {
-				set = &s.leftover
-			}
+			set := s.places(ph)
 			if s.full || set.Len() == 0 {
 				continue
 			}
@@ -143,10 +140,7 @@ func (p *Planner) nextByKey(l *lane, ph phase) *entry {
 		var best *stand
 		var key fair.Key
 		for _, s := range l.met {
-			dues := &s.share
-			if ph == over {
-				dues = &s.over
-			}
+			dues := s.dues(ph)
 			if s.full || dues.Len() == 0 {
 				continue
 			}

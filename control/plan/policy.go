@@ -21,6 +21,20 @@ type TenantPlan struct {
 	Suspended bool
 }
 
+// Tenant is what the planner must know of an account.
+func Tenant(t policy.Tenant) TenantPlan {
+	return TenantPlan{ID: t.ID, Code: t.Code, PlanCode: t.PlanCode, Suspended: !t.Active()}
+}
+
+// Tenants is a list of accounts in the planner's words.
+func Tenants(list []policy.Tenant) []TenantPlan {
+	out := make([]TenantPlan, len(list))
+	for i, t := range list {
+		out[i] = Tenant(t)
+	}
+	return out
+}
+
 // Policy is a policy version in the form in which the planner uses it. It never changes.
 type Policy struct {
 	Version int64
@@ -76,11 +90,8 @@ type poolRule struct {
 	key      string
 	capacity int64
 	paused   bool
-	groups   []string // every cap group that contains it, sorted
-	lookUp   bool
-	minimums []policy.LaneMinimum
-	lanes    []string // to which it is dedicated; empty: all
-	tenants  []uuid.UUID
+	groups   []string      // every cap group that contains it, sorted
+	entry    policy.Pool   // of the document
 	longest  time.Duration // largest P95 of its model
 }
 
@@ -131,11 +142,20 @@ func Compile(doc *policy.Document, version int64, tenants []TenantPlan) (*Policy
 	return p, nil
 }
 
-// With returns the policy with these tenants added or replaced; everything else is shared.
+// With returns the policy with these tenants added or replaced; everything else is shared, and all of it
+// when the policy has them as they are.
 func (p *Policy) With(tenants ...TenantPlan) *Policy {
+	if !slices.ContainsFunc(tenants, p.lacks) {
+		return p
+	}
 	n := &Policy{Version: p.Version, rules: p.rules, tenants: maps.Clone(p.tenants), top: maps.Clone(p.top)}
 	n.add(tenants)
 	return n
+}
+
+func (p *Policy) lacks(t TenantPlan) bool {
+	rule, ok := p.tenants[t.ID]
+	return !ok || rule.TenantPlan != t
 }
 
 func (p *Policy) add(tenants []TenantPlan) {
@@ -191,8 +211,7 @@ func compileGroup(doc *policy.Document, g policy.PoolGroup) (*groupRule, error) 
 				return nil, broken("pools", "%s is there twice", p.Key)
 			}
 			out.pools[p.Key] = &poolRule{
-				key: p.Key, capacity: p.CapacityUnits, paused: p.Paused, lookUp: p.CanLookUp, minimums: p.LaneMinimums,
-				lanes: p.DedicatedLanes, tenants: p.DedicatedTenants, longest: longest(doc, p.Model),
+				key: p.Key, capacity: p.CapacityUnits, paused: p.Paused, entry: *p, longest: longest(doc, p.Model),
 			}
 			parents[p.Key] = p.Parents
 		}
@@ -279,10 +298,10 @@ func lenders(doc *policy.Document, to, group string) (out []lender) {
 // longest is the largest P95 of a model's clips.
 func longest(doc *policy.Document, code string) time.Duration {
 	m, ok := doc.Model(code)
-	if !ok || len(m.Seconds) == 0 || m.Seconds[0] <= 0 {
+	if !ok {
 		return 0
 	}
-	return time.Duration(m.P95Seconds * float64(slices.Max(m.Seconds)) / float64(m.Seconds[0]) * float64(time.Second))
+	return time.Duration(m.LongestP95() * float64(time.Second))
 }
 
 // ancestors lists the cap groups that contain a pool, directly or through others.

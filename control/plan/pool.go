@@ -1,9 +1,5 @@
 package plan
 
-import (
-	"slices"
-)
-
 // pool is a leaf or a cap group with what it holds.
 type pool struct {
 	rule   *poolRule
@@ -60,7 +56,7 @@ func (o *pool) room() int64 {
 // and without what it keeps for somebody else.
 func (o *pool) roomFor(lane string, by *passed) int64 {
 	free := o.room()
-	if o.rule.minimums != nil {
+	if o.rule.entry.LaneMinimums != nil {
 		free -= o.kept(lane)
 	}
 	if o.hold != nil && o.hold != by {
@@ -71,7 +67,7 @@ func (o *pool) roomFor(lane string, by *passed) int64 {
 
 // kept is what the minimums of other lanes still keep.
 func (o *pool) kept(lane string) (units int64) {
-	for _, m := range o.rule.minimums {
+	for _, m := range o.rule.entry.LaneMinimums {
 		if m.Lane != lane {
 			units += max(0, m.Units-o.lanes[m.Lane])
 		}
@@ -106,15 +102,7 @@ func (o *pool) widest(lane string) int64 {
 	return w
 }
 
-func (r *poolRule) capacityFor(lane string) int64 {
-	c := r.capacity
-	for _, m := range r.minimums {
-		if m.Lane != lane {
-			c -= m.Units
-		}
-	}
-	return c
-}
+func (r *poolRule) capacityFor(lane string) int64 { return r.capacity - r.entry.KeptFrom(lane) }
 
 func (o *pool) take(lane string, units int64) {
 	o.count(lane, units)
@@ -125,7 +113,7 @@ func (o *pool) take(lane string, units int64) {
 
 func (o *pool) count(lane string, units int64) {
 	o.used += units
-	if o.rule.minimums != nil {
+	if o.rule.entry.LaneMinimums != nil {
 		if o.lanes == nil {
 			o.lanes = map[string]int64{}
 		}
@@ -138,11 +126,6 @@ func (o *pool) freer(than *pool) bool {
 	return o.room()*than.rule.capacity > than.room()*o.rule.capacity
 }
 
-// serves reports whether a lane's task of a tenant may run in the pool at all.
-func (r *poolRule) serves(lane string, t *tenant) bool {
-	return (len(r.lanes) == 0 || slices.Contains(r.lanes, lane)) && (len(r.tenants) == 0 || slices.Contains(r.tenants, t.id))
-}
-
 // loadPools takes the pools' counters over.
 func (p *Planner) loadPools(pools map[string]PoolUse) {
 	for key, o := range p.pools {
@@ -152,7 +135,7 @@ func (p *Planner) loadPools(pools map[string]PoolUse) {
 		}
 		o.used, o.limit, o.broken = use.Used, use.Limit, use.Open
 		o.lanes = nil
-		if o.rule.minimums != nil {
+		if o.rule.entry.LaneMinimums != nil {
 			o.lanes = make(map[string]int64, len(use.Lanes))
 			for lane, units := range use.Lanes {
 				o.lanes[lane] = units

@@ -52,7 +52,7 @@ func (s *stand) same(o *stand) bool {
 func (p *Planner) resolve(l *lane, t *tenant, what control.Need) *stand {
 	s := &stand{lane: l, need: what}
 	for _, c := range p.rules.byModel[what.Model] {
-		if !c.pool.serves(l.rule.code, t) {
+		if !c.pool.entry.Admits(l.rule.code, t.id) {
 			continue
 		}
 		o := p.pools[c.pool.key]
@@ -78,7 +78,7 @@ func (p *Planner) class(t *tenant) int {
 	if t.class == 0 {
 		var key []byte
 		for _, r := range p.rules.private {
-			if slices.Contains(r.tenants, t.id) {
+			if slices.Contains(r.entry.DedicatedTenants, t.id) {
 				key = append(key, r.key...)
 				key = append(key, 0)
 			}
@@ -103,7 +103,7 @@ func (s *stand) fit(borrowed bool) *pool {
 		if best != nil && c.preference > rank {
 			break
 		}
-		if borrowed && !c.rule.lookUp {
+		if borrowed && !c.rule.entry.CanLookUp {
 			continue
 		}
 		if c.freeFor(s.lane.rule.code, s.hold) >= s.need.SlotUnits && (best == nil || c.freer(best)) {

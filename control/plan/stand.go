@@ -145,16 +145,30 @@ func (m *party) phases(slots int64) (inReserve bool, ph phase) {
 	return inReserve, over
 }
 
+// places are the places of a phase that goes round.
+func (s *stand) places(ph phase) *fair.Places {
+	if ph == leftover {
+		return &s.leftover
+	}
+	return &s.reserve
+}
+
+// dues are the dues of a phase that pays.
+func (s *stand) dues(ph phase) *fair.Dues {
+	if ph == over {
+		return &s.over
+	}
+	return &s.share
+}
+
 func (e *entry) insert() {
 	s, pos := e.stand, e.party.Pos()
 	if e.reserve {
 		s.reserve.Add(pos)
 	}
 	switch e.phase {
-	case share:
-		s.share.Add(s.lane.ring, &e.due)
-	case over:
-		s.over.Add(s.lane.ring, &e.due)
+	case share, over:
+		s.dues(e.phase).Add(s.lane.ring, &e.due)
 	case leftover:
 		s.leftover.Add(pos)
 	}
@@ -166,10 +180,8 @@ func (e *entry) remove() {
 		s.reserve.Del(pos)
 	}
 	switch e.phase {
-	case share:
-		s.share.Del(&e.due)
-	case over:
-		s.over.Del(&e.due)
+	case share, over:
+		s.dues(e.phase).Del(&e.due)
 	case leftover:
 		s.leftover.Del(pos)
 	}

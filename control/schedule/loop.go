@@ -206,7 +206,7 @@ func (t *turn) follow(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("list tenants: %w", err)
 	}
-	return true, t.publish(v, planTenants(list))
+	return true, t.publish(v, plan.Tenants(list))
 }
 
 // tenantsMoved reads the list of tenants when it is old and tells whether it has changed.
@@ -219,7 +219,7 @@ func (t *turn) tenantsMoved(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("list tenants: %w", err)
 	}
-	tenants := planTenants(list)
+	tenants := plan.Tenants(list)
 	if slices.Equal(tenants, t.known) {
 		t.listed = now
 		return false, nil

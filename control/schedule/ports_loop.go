@@ -116,12 +116,3 @@ type Indexes interface {
 type Rebuilder interface {
 	Rebuild(ctx context.Context, group string) error
 }
-
-// planTenants is the list in the planner's words.
-func planTenants(list []policy.Tenant) []plan.TenantPlan {
-	out := make([]plan.TenantPlan, len(list))
-	for i, t := range list {
-		out[i] = plan.TenantPlan{ID: t.ID, Code: t.Code, PlanCode: t.PlanCode, Suspended: !t.Active()}
-	}
-	return out
-}

@@ -26,8 +26,7 @@ const batch = 100
 func newPlanned(w *world) (*planned, error) {
 	accounts := make([]plan.TenantPlan, len(w.tenants))
 	for i, t := range w.tenants {
-		a := &t.account
-		accounts[i] = plan.TenantPlan{ID: a.ID, Code: a.Code, PlanCode: a.PlanCode, Suspended: !a.Active()}
+		accounts[i] = plan.Tenant(t.account)
 	}
 	compiled, err := plan.Compile(w.doc, 1, accounts)
 	if err != nil {
