@@ -251,12 +251,12 @@ func (t *turn) publish(v *policy.Version, tenants []plan.TenantPlan) error {
 
 // wait returns when there is reason to look again; false when ctx has ended.
 func (t *turn) wait(ctx context.Context, moved <-chan struct{}, again bool, wake time.Time) bool {
-	pause := t.cfg.Floor
+	longest := t.cfg.Floor
 	if !wake.IsZero() {
-		pause = min(pause, max(0, wake.Sub(t.cfg.Now().Add(t.ahead))))
+		longest = min(longest, max(0, wake.Sub(t.cfg.Now().Add(t.ahead))))
 	}
 	if !again {
-		timer := time.NewTimer(pause)
+		timer := time.NewTimer(longest)
 		defer timer.Stop()
 		select {
 		case <-ctx.Done():
@@ -272,14 +272,7 @@ func (t *turn) wait(ctx context.Context, moved <-chan struct{}, again bool, wake
 	if again && !t.state.Limited || gap <= 0 {
 		return ctx.Err() == nil
 	}
-	timer := time.NewTimer(gap)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
+	return pause(ctx, gap)
 }
 
 // The degraded form: batches of a quarter, gaps of four times.

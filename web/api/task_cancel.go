@@ -18,17 +18,12 @@ type canceling struct {
 
 // cancel is idempotent: repeating it gives the answer that fits what has become of the task.
 func (a *API) cancel(c *gin.Context) {
-	who, ok := a.principal(c)
+	who, id, ok := a.named(c)
 	if !ok {
 		return
 	}
 	ctx, cancel := bounded(c)
 	defer cancel()
-	id, err := taskID(c)
-	if err != nil {
-		a.problem(c, err)
-		return
-	}
 	user, err := userName(c.Request.Header, false)
 	if err != nil {
 		a.problem(c, err)

@@ -90,17 +90,12 @@ func at(t time.Time) *time.Time {
 }
 
 func (a *API) get(c *gin.Context) {
-	who, ok := a.principal(c)
+	who, id, ok := a.named(c)
 	if !ok {
 		return
 	}
 	ctx, cancel := bounded(c)
 	defer cancel()
-	id, err := taskID(c)
-	if err != nil {
-		a.problem(c, err)
-		return
-	}
 	t, err := a.cfg.Tasks.Task(ctx, who.TenantID, id)
 	if err != nil {
 		a.problem(c, err)
@@ -109,6 +104,18 @@ func (a *API) get(c *gin.Context) {
 	c.Header("ETag", fmt.Sprintf(`W/"%d"`, t.Version))
 	c.Header("Cache-Control", "no-store")
 	c.JSON(http.StatusOK, show(t))
+}
+
+// named returns who asks, and of which task; when it is not ok the request has its answer.
+func (a *API) named(c *gin.Context) (who admit.Principal, id uuid.UUID, ok bool) {
+	if who, ok = a.principal(c); !ok {
+		return who, id, false
+	}
+	id, err := taskID(c)
+	if err != nil {
+		a.problem(c, err)
+	}
+	return who, id, err == nil
 }
 
 // taskID reads the path; what is no id names no task.

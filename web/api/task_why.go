@@ -42,17 +42,12 @@ type whyChange struct {
 }
 
 func (a *API) why(c *gin.Context) {
-	who, ok := a.principal(c)
+	who, id, ok := a.named(c)
 	if !ok {
 		return
 	}
 	ctx, cancel := bounded(c)
 	defer cancel()
-	id, err := taskID(c)
-	if err != nil {
-		a.problem(c, err)
-		return
-	}
 	t, err := a.cfg.Tasks.Task(ctx, who.TenantID, id) // the tenant's own, or not found
 	if err != nil {
 		a.problem(c, err)
